@@ -1,4 +1,4 @@
-//! One execution of a function as a whole.
+//! Answers questions about one execution of a function as a whole.
 //!
 //! Input: a moment of the run. Output: the activation at that moment, with its arguments and
 //! result, its path by lines, and each line's changes, writes and calls. A call is one entry; the
@@ -36,27 +36,28 @@ pub struct ActivationQuery {
     /// A moment within the execution: `parse#3` (the third call of `parse`), `parser.c:42#7`,
     /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment.
     pub at: String,
-    /// The maximum number of arrivals at lines.
+    /// The maximum number of arrivals at lines to report.
     pub arrivals: usize,
-    /// The number of arrivals, from the first, at which variables are read. Each read requires
-    /// following the run.
+    /// The number of arrivals at which to read variables, counted from the first. Each read
+    /// requires following the run.
     pub variables: usize,
 }
 
-/// The maximum number of statements of the function that are examined.
+/// The maximum number of the activation's statements to examine.
 const STATEMENTS: usize = 200_000;
-/// The maximum number of unexecuted lines that are shown between two executed ones.
+/// The maximum number of unexecuted lines to show between two executed lines.
 const GAP: u32 = 4;
-/// The maximum number of distinct writes to show for a line, and of distinct calls.
+/// The maximum number of distinct writes to show for a line. The same limit holds for its distinct
+/// calls.
 const EACH: usize = 8;
 
 impl ActivationQuery {
     /// The default number of arrivals.
     pub const ARRIVALS: usize = 20_000;
-    /// The maximum number of times that variables are examined.
+    /// The default number of arrivals at which to read variables.
     pub const VARIABLES: usize = 64;
 
-    /// A query about the execution that contains a moment.
+    /// Creates a query about the execution that contains a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -110,7 +111,7 @@ struct Arrival {
     line: SourceLine,
 }
 
-/// A statement's effect, as reported.
+/// The effect of a statement.
 enum Did {
     Wrote(Range, Option<Value>),
     Called(FuncId, Box<[Value]>),
@@ -121,7 +122,7 @@ enum Did {
 struct Done {
     all: Vec<(u64, Option<OpId>, Did)>,
     returned: Option<Box<[Value]>>,
-    /// The last block about which everything is known.
+    /// The time of the last block whose effects are all known.
     reach: u64,
 }
 
@@ -309,7 +310,7 @@ impl AnalysedCall<'_, '_> {
         })
     }
 
-    /// The first arrivals, with the variables that changed.
+    /// Returns the first arrivals, with the variables that changed.
     fn watched(&self, most: usize, reach: u64) -> Result<Vec<LineEntry>> {
         let session = self.program.session;
         let folded = session.folded(self.program.source);
@@ -372,7 +373,7 @@ impl AnalysedCall<'_, '_> {
         Ok(())
     }
 
-    /// The call with which a block ends, as a position. Returns `None` if the block calls the host.
+    /// Returns the position of the call that ends a block, or `None` if the block calls the host.
     fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
         let session = self.program.session;
         if session.program().function(callee).is_none() {
@@ -428,15 +429,15 @@ impl AnalysedCall<'_, '_> {
         }))
     }
 
-    /// An arrival as a position.
+    /// Writes an arrival as a position.
     fn position(&self, time: u64, op: Option<OpId>) -> Result<String> {
         let exact = op.map(|op| self.positions.written(self.call.function, op, time));
         let exact = exact.transpose()?.flatten();
         Ok(exact.unwrap_or_else(|| format!("t={time}")))
     }
 
-    /// The lines with their texts: first those of the function's own file. Includes the few lines
-    /// that lie between them.
+    /// Returns the lines with their texts, the lines of the function's own file first. Includes
+    /// short gaps between executed lines.
     fn lines(
         &self,
         gathered: BTreeMap<(String, u32), (SourceLine, Gathered)>,
@@ -518,8 +519,8 @@ fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u6
     Ok(found)
 }
 
-/// The part of the stack that holds an activation's variables. Compiled functions first lower the
-/// stack pointer to make room for it.
+/// The stack frame that holds an activation's variables in memory. A compiled function first lowers
+/// the stack pointer to make room for it.
 #[derive(Default)]
 struct Frame {
     from: u64,
@@ -544,7 +545,7 @@ impl Frame {
     }
 }
 
-/// Returns the reported part of a statement.
+/// Returns the effect of a statement, if it is reported.
 fn effect(step: Step, frame: &Frame) -> Option<(u64, Option<OpId>, Did)> {
     let did = match step.what {
         What::Store(range, value) => Did::Wrote(range, Some(value)),
@@ -572,7 +573,7 @@ fn variable(one: &ChangedVariable) -> ActivationVariable {
     }
 }
 
-/// Adds a change of a variable.
+/// Adds a change of a variable to the list.
 fn change(all: &mut Vec<ActivationChange>, one: &ChangedVariable) {
     let ActivationVariable {
         name,

@@ -1,4 +1,4 @@
-//! The addresses that loads and stores accessed.
+//! Answers which addresses loads and stores accessed.
 
 use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub struct AddressesQuery {
     /// selects one execution.
     pub at: String,
     /// The executions of each load or store: `1000..1010`, `7`, `last`, or `t=1000` for all from
-    /// that block on.
+    /// block 1000 on.
     pub instances: Option<String>,
     /// The largest number of executions to report.
     pub limit: Option<u64>,
@@ -239,11 +239,11 @@ enum Which {
     These(Vec<(u64, usize)>),
 }
 
-/// The number of executions below which a load or store counts as having few.
+/// The number of executions below which all are found before the first is shown.
 const FEW: u64 = 1 << 12;
 
 impl Which {
-    /// Whether there are so few executions that all are found before the first is shown.
+    /// Whether the executions are few enough to find all of them before showing the first.
     fn are_few(&self) -> bool {
         match self {
             Self::Of(Instances::Range(first, last)) => last - first < FEW,
@@ -270,8 +270,8 @@ impl<'t, 'a> Accesses<'t, 'a> {
     /// Finds the loads and stores at a place.
     ///
     /// # Errors
-    /// If there are no loads or stores at the place, or if the place names an execution although
-    /// `instances` selects some, too.
+    /// If there are no loads or stores at the place, or if both the place and `instances` select
+    /// executions.
     pub fn find(program: NamedProgram<'a>, at: &'t str, instances: Option<&str>) -> Result<Self> {
         let resolved = program.resolver().location(at)?;
         let sites = sites(program, at, &resolved.place)?;
@@ -292,7 +292,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
         })
     }
 
-    /// Passes `ask` an iterator over the executions.
+    /// Passes an iterator over the executions to `ask`.
     ///
     /// # Errors
     /// If there are no such executions, the run cannot be followed, or `ask` fails.
@@ -301,7 +301,7 @@ impl<'t, 'a> Accesses<'t, 'a> {
         let chosen = Chosen::of(traced, self.at, &self.sites, &self.which)?;
         follow(traced, |run, log| {
             let mut found = chosen.find(Addresses::new(run, log, &self.sites)?);
-            // Reports a missing execution before anything is written.
+            // Report a missing execution before writing.
             let first = found.next()?;
             let first = first
                 .with_context(|| format!("nothing at {} accesses an address below 2⁶⁴", self.at))?;
@@ -335,7 +335,7 @@ fn named(program: NamedProgram<'_>, at: &str, sites: &[AccessSite]) -> Result<Wh
     Ok(Which::These(found))
 }
 
-/// The loads and stores at a place.
+/// Returns the loads and stores at a place.
 fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<AccessSite>> {
     let loaded = program.session.module();
     let types = Types::new(&loaded.program, &loaded.bytes);
@@ -387,7 +387,7 @@ enum Kind {
 }
 
 impl Chosen {
-    /// Finds the requested executions in the path. Fails with the reason if there are none.
+    /// Finds the requested executions in the path. Fails if there are none.
     fn of(traced: &Session, text: &str, sites: &[AccessSite], which: &Which) -> Result<Self> {
         let never = || format!("no load or store at {text} was ever executed");
         if let Which::These(these) = which {
@@ -397,8 +397,7 @@ impl Chosen {
             return Ok(Self { kind, first, last });
         }
         let program = traced.program();
-        // The number of executions of each site, the first and the last requested execution, and
-        // their numbers.
+        // Collect the requested executions of each site, and the time of the first and the last.
         let (mut most, mut first, mut last) = (0, u64::MAX, 0);
         let mut latest = None;
         let mut these = Vec::new();
@@ -406,7 +405,8 @@ impl Chosen {
         for (number, site) in sites.iter().enumerate() {
             let block = program.function(site.function);
             let block = block.and_then(|function| function.block_of(site.op));
-            // If the run ended inside a block, its operators were not all executed equally often.
+            // If the run ended inside a block, some of the block's operators were executed once
+            // less than others.
             let ended = traced.stops()?.first().is_some_and(|stop| {
                 stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
             });
@@ -475,7 +475,7 @@ impl Chosen {
 struct Span {
     /// The number of executions of the site.
     count: u64,
-    /// The times of the first and the last execution in question, if any.
+    /// The times of the first and the last execution in question, if there are any.
     wanted: Option<(u64, u64)>,
     /// The time of the last execution.
     final_time: Option<u64>,

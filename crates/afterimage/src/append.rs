@@ -1,4 +1,4 @@
-//! Opens a recording in order to add something to it.
+//! Opens a recording to add something to it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,10 +14,9 @@ use crate::monitor::{Monitor, Note};
 /// The interval at which to check whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Opens the file in order to add something to it. `lost` names what cannot be added if opening
-/// fails. Waits for another process that is adding something at the moment. Returns `None` if
-/// another process has added something since the file was opened as `seen`, because that may be the
-/// same addition.
+/// Opens the file to add something to it. `lost` names what is lost if opening fails. Waits while
+/// another process is adding something. Returns `None` if another process has added something since
+/// the file was opened as `seen`, because it may be the same data.
 ///
 /// # Errors
 /// If the file cannot be written, or is a different file from `seen`.
@@ -31,7 +30,7 @@ pub fn append_to(
         .map_err(|why| SessionError::new(at, why))
 }
 
-/// Whether another question of this process is writing.
+/// Whether the writer is another question of this process.
 pub(crate) fn is_this_process(writer: &Writer) -> bool {
     writer.process == Some(std::process::id())
 }
@@ -56,7 +55,7 @@ pub(crate) fn append(
             let is_same = TraceFile::open(at)?.state() == seen.state();
             Ok(is_same.then_some(out))
         }
-        // A recorder is done when the program has ended.
+        // Do not wait for a recorder, because the program may run for a long time.
         Err(TraceError::BeingWritten(recorder)) if seen.state().is_none() => {
             Err(Reason::StillRecorded(recorder))
         }
@@ -64,8 +63,8 @@ pub(crate) fn append(
             if !is_this_process(&other) {
                 monitor.note(at, &Note::Waiting(other));
             }
-            // Once something has been added, the question may continue, even if the other process
-            // writes more.
+            // The question continues after the first addition, even if the other process writes
+            // more.
             while writer(at)?.is_some() && TraceFile::open(at)?.state() == seen.state() {
                 if cancel.load(Ordering::SeqCst) {
                     let how = "while another process added to the file: nothing was added";

@@ -1,4 +1,4 @@
-//! The calls of a run: how often functions called each other, or one call and the calls around it.
+//! Answers how often functions called each other, or which calls led to one call.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{CallGraphView, CallView, CallsDocument, Scene, Style};

@@ -1,4 +1,4 @@
-//! Stops what questions build.
+//! Stops the builds of data that questions need.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use afterimage_record::RecordError;
 
 use crate::error::Reason;
 
-/// Stops the builds of a session's questions: of counts, of the path, of snapshots and of values.
+/// Stops the builds that a session's questions start: counts, the path, snapshots and values.
 ///
-/// A stopped build ends with an error, and adds nothing to the recording. Only values built so far
-/// are kept.
+/// A stopped build ends with an error, and adds nothing to the recording except values built so
+/// far.
 #[derive(Debug, Default)]
 pub struct Cancel(Mutex<Arc<AtomicBool>>);
 
@@ -29,18 +29,18 @@ impl Cancel {
         *self.lock() = Arc::default();
     }
 
-    /// Whether new builds stop.
+    /// Whether new builds are stopped.
     pub fn is_stopped(&self) -> bool {
         self.lock().load(Ordering::SeqCst)
     }
 
-    /// The flag of the builds that begin now.
+    /// Returns the flag of the builds that begin now.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.lock())
     }
 }
 
-/// Why a re-execution that builds `what` ended.
+/// Converts the error that ended a re-execution for building `what`.
 pub(crate) fn cancelled(what: &'static str) -> impl Fn(RecordError) -> Reason {
     move |error| match error {
         RecordError::Interrupted => Reason::Stopped(what),

@@ -1,4 +1,4 @@
-//! Refuses questions early, before anything is built. Building may take minutes.
+//! Refuses invalid questions before anything is built for them, because building may take minutes.
 
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
@@ -19,7 +19,7 @@ pub enum Needs {
 }
 
 /// Refuses places that the program does not have, if data for the question must still be built.
-/// Moments are only checked once there is a path.
+/// Checks moments only if there is a path.
 ///
 /// # Errors
 /// If a place is not in the program.
@@ -53,7 +53,7 @@ pub fn places<'t>(
 /// another question.
 ///
 /// # Errors
-/// If the run ended in such a way, or the data about its end is damaged.
+/// If nothing killed the program, or the data about the end of the run is damaged.
 pub fn killed(session: &Session, instead: &str) -> Result<()> {
     let file = session.at();
     let end = session.file().end();

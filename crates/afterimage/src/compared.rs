@@ -1,5 +1,4 @@
-//! Compares how often functions or lines were executed, in one or several runs and in one or
-//! several other runs.
+//! Compares how often functions or lines were executed in two groups of runs.
 
 use afterimage_present::{CompareView, Format, Sources};
 use afterimage_profile::{By, Comparison, Options, Scope};
@@ -26,8 +25,8 @@ impl ProfileQuery {
 }
 
 /// Compares B with A, and passes the result to `ask`. If the query has no order, the rows that grew
-/// most come first. Functions of different programs are matched by name. Lines of different
-/// programs are refused, because the same number may mean different code.
+/// most come first. Functions of different programs are matched by name. Refuses to compare lines
+/// of different programs, because the same line number may mean different code.
 ///
 /// # Errors
 /// If there is no such function, the programs have nothing in common, or `ask` fails.

@@ -1,5 +1,4 @@
-//! Counts of functions, lines, blocks, edges and instructions, in one run or several runs of one
-//! program.
+//! Counts functions, lines, blocks, edges and instructions in one or several runs of a program.
 //!
 //! Input: recordings, or a dump of counters. Output: a [`Profile`] with its names and lines.
 
@@ -32,22 +31,22 @@ use crate::whole::whole_lines;
 pub struct ProfileQuery {
     /// The kind of row.
     pub by: By,
-    /// The order. The default is that of the program, or most instructions first if only the top
-    /// rows are requested.
+    /// The order of the rows. The default is program order, or most instructions first if only the
+    /// top rows are requested.
     pub sort: Option<Sort>,
-    /// The largest number of rows; all by default.
+    /// The maximum number of rows. The default is all.
     pub top: Option<usize>,
-    /// Only these functions, by index, name or demangled name; all if empty.
+    /// The functions to include, by index, name or demangled name. Empty means all.
     pub functions: Vec<String>,
-    /// The code whose functions and lines have rows; all code by default.
+    /// The code whose functions and lines have rows. The default is all code.
     pub code: Option<CodeFilter>,
 }
 
-/// The number of rows in text output by default.
+/// The default number of rows in text output.
 pub(crate) const TEXT_ROWS: usize = 25;
 
 impl ProfileQuery {
-    /// The query for text output. If it has no order or limit, only the rows with the most
+    /// Creates the query for text output. If it has no order or limit, only the rows with the most
     /// instructions are shown.
     #[must_use]
     pub fn for_people(self) -> Self {
@@ -79,7 +78,7 @@ impl ProfileQuery {
         })
     }
 
-    /// The code for whose lines to show the cost including library code, if the rows are lines.
+    /// Returns the code whose lines are shown with the cost of library code, if the rows are lines.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -92,8 +91,8 @@ impl ProfileQuery {
     }
 }
 
-/// Refuses options about rows, by name, if the format fixes the contents of a report. `results_of` lists
-/// the options and whether each is set.
+/// Refuses options about rows if the format fixes the contents of a report. `given` lists the
+/// options, and whether each is set.
 ///
 /// # Errors
 /// If an option is set that would have no effect.
@@ -114,7 +113,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
     Ok(())
 }
 
-/// Returns the recordings on a command line: the first and all following ones, which must also be
+/// Returns the recordings on a command line: the first argument and the others, which must also be
 /// recordings.
 ///
 /// # Errors
@@ -160,7 +159,7 @@ pub struct Counted {
     counts: Counts,
     stops: Vec<Stop>,
     runs: u64,
-    /// A remark about the exactness of the counts.
+    /// A note if the counts are not exact.
     note: Option<String>,
     /// The cost of lines including library code, if requested and known.
     whole: Option<Arc<WholeLines>>,
@@ -208,9 +207,8 @@ impl Counted {
         })
     }
 
-    /// Also finds the cost of this code's lines including library code. This needs the path of the
-    /// run, which is built if it does not exist yet. If the cost cannot be found, a remark says
-    /// why.
+    /// Also finds the cost of this code's lines including library code. Builds the path of the run
+    /// if it does not exist yet. Sends a remark to the monitor if the cost cannot be found.
     #[must_use]
     pub fn with_whole_lines(mut self, session: &Session, code: Option<&CodeFilter>) -> Self {
         let Some(code) = code else { return self };
@@ -223,8 +221,8 @@ impl Counted {
         self
     }
 
-    /// Adds up the counts of these recordings. `open` opens one at a time. Also finds the cost
-    /// including library code of the lines that `whole` selects.
+    /// Adds up the counts of these recordings, which `open` opens one at a time. Also finds the
+    /// cost of the lines that `whole` selects, including library code.
     ///
     /// # Errors
     /// As for [`of`](Self::of) and [`add`](Self::add).
@@ -306,12 +304,12 @@ impl Counted {
         self.module.bytes == other.module.bytes
     }
 
-    /// The sources of the program.
+    /// Returns the sources of the program.
     pub fn sources(&self) -> &SourceFiles {
         &self.sources
     }
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &Path {
         &self.name
     }
@@ -352,7 +350,7 @@ pub struct Profiled<'p> {
 }
 
 impl Profiled<'_> {
-    /// The sources of the program.
+    /// Returns the sources of the program.
     pub fn sources(&self) -> &SourceFiles {
         self.counted.sources()
     }
@@ -362,7 +360,7 @@ impl Profiled<'_> {
         self.counted.note.as_deref()
     }
 
-    /// The subject, for a title: `app.aft`, `app.aft and 2 more recordings`.
+    /// Returns the subject, for a title: `app.aft`, `app.aft and 2 more recordings`.
     pub fn title(&self) -> String {
         let name = self.counted.name.display();
         match self.counted.runs {
@@ -371,10 +369,10 @@ impl Profiled<'_> {
         }
     }
 
-    /// If the counts are not exact, refuses a format that cannot say so.
+    /// Refuses a format that cannot contain a note, if the counts are not exact.
     ///
     /// # Errors
-    /// If the format cannot contain such a note.
+    /// If the counts are not exact and the format cannot contain a note.
     pub fn refuse_format(&self, format: Format) -> Result<()> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),
@@ -389,7 +387,7 @@ impl Profiled<'_> {
         without_lines(self.counted.name(), &self.profile, scope, self.source)
     }
 
-    /// The functions with these names.
+    /// Returns the functions with these names.
     fn functions(&self, texts: &[String]) -> Result<Vec<FuncId>> {
         let place = || self.counted.name().display().to_string();
         let found = texts.iter().map(|text| self.names.find(text, self.source));

@@ -1,4 +1,4 @@
-//! Exact counts of a recording.
+//! Makes and stores the exact counts of a recording.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -17,12 +17,12 @@ use crate::monitor::{Note, Work};
 use crate::path::TELLING;
 use crate::session::Session;
 
-/// How to count blocks. This affects only the cost of counting, never the counts.
+/// The way to count blocks. It affects only the cost of counting, never the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting<'a> {
     /// The placement of counters.
     pub placement: CounterPlacement,
-    /// An earlier recording of the same program, with its path. Its counts say where counters are
+    /// An earlier recording of the same program, with its path. Its counts show where counters are
     /// cheap.
     pub weights: Option<(&'a Path, &'a TraceFile)>,
 }
@@ -41,8 +41,8 @@ pub enum CounterPlacement {
     Checked,
 }
 
-/// Returns the executions of each block. If they are not in the file, they are counted by running
-/// the program again, and then stored. Returns `None` if the end of the run is unknown.
+/// Returns the number of executions of each block. If the counts are not in the file, makes them by
+/// running the program again, and stores them. Returns `None` if the end of the run is unknown.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),
@@ -99,7 +99,8 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
                 out.counts(&lens)?;
                 out.commit()
             });
-            // While another of its questions is writing, the session keeps the counts itself.
+            // While another question of the session is writing, the session keeps the counts in
+            // memory.
             let is_writing =
                 matches!(&kept, Err(TraceError::BeingWritten(other)) if is_this_process(other));
             if let Err(error) = kept

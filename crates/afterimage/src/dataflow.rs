@@ -1,4 +1,4 @@
-//! GEN-KILL questions about the executed path.
+//! Answers GEN-KILL questions about the executed path.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES
     /// at=PLACE`, with or without `ahead`.
     pub fact: String,
-    /// The number of path traces in the answer. Those of the most calls come first.
+    /// The maximum number of path traces in the answer. The traces of the most calls come first.
     pub paths: u64,
-    /// For each operator that decided, the number of stretches of executions to list.
+    /// The maximum number of stretches of executions to list for each operator that decided.
     pub instances: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Passes `ask` the answer for display.
+    /// Passes the answer in displayable form to `ask`.
     ///
     /// # Errors
     /// If `ask` fails.
@@ -71,7 +71,8 @@ impl DataflowQuery {
         Written::read(&self.fact).map(drop)
     }
 
-    /// Returns the answers. A line has one for each executed operator to which the fact applies.
+    /// Returns the answers. A line has one answer for each executed operator to which the fact
+    /// applies.
     ///
     /// # Errors
     /// If the fact has no known form, does not apply at its place, or the recording is damaged.
@@ -254,9 +255,10 @@ pub fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
 /// The operators that a fact is about.
 struct Operators {
     all: Vec<(FuncId, OpId)>,
-    /// Whether they are all those of a line or a function, of which some may not qualify.
+    /// Whether they are all operators of a line or function. The fact need not apply to each of
+    /// them.
     is_line: bool,
-    /// Only this execution.
+    /// The only execution to answer for, if one is named.
     one: Option<Occurrence>,
 }
 
@@ -315,7 +317,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// The execution in question.
+/// Returns the execution that was asked about.
 fn execution(each: &Instances<'_>, which: Occurrence, at: &str) -> Result<FactInstance> {
     let number = match which {
         Occurrence::Kth(number) => number,

@@ -1,7 +1,7 @@
-//! The debug information of a session's program, read once and kept for all its questions.
+//! Keeps the debug information of a session's program, which is read once for all questions.
 //!
-//! A source map borrows the module, and so do variables. A session keeps all three. So each of the
-//! two is in a cell together with the module that it borrows.
+//! The source map and the variables borrow the module. To keep them, a session stores each in a
+//! cell together with the module.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,7 +27,7 @@ self_cell!(
     }
 );
 
-/// Parsed debug information of a module, kept for later questions.
+/// The parsed debug information of a module, kept for later questions.
 #[derive(Default)]
 pub(crate) struct DebugInformation {
     lines: OnceLock<WithLines>,
@@ -45,8 +45,7 @@ impl DebugInformation {
         self.lines.get_or_init(make).borrow_dependent()
     }
 
-    /// Passes the variables to `ask`. They remember what was looked up, so later questions are
-    /// faster.
+    /// Passes the variables to `ask`. Results of lookups are cached, so later questions are faster.
     pub fn with_variables<R>(&self, module: &Arc<Module>, ask: impl FnOnce(&Opened<'_>) -> R) -> R {
         let make =
             || WithVariables::new(Arc::clone(module), |module| Variables::open(&module.bytes));

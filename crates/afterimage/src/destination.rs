@@ -23,7 +23,8 @@ pub enum Replaces {
 /// Writes a report through a buffer.
 ///
 /// # Errors
-/// If writing fails. Returns that error with its place, whatever error the report itself returned.
+/// If writing fails. The error names the place, and takes precedence over an error of the report
+/// itself.
 pub fn fill<W: Write>(
     to: W,
     content: Content,
@@ -45,7 +46,7 @@ pub fn fill<W: Write>(
     }
 }
 
-/// Remembers the first failure.
+/// Remembers the first failure of a writer.
 struct Watched<W> {
     to: W,
     failure: Option<io::Error>,
@@ -76,7 +77,7 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-/// Writes a report to a file. The file appears when it is complete; an older file stays until then.
+/// Writes a report to a file. The file appears when it is complete. An older file stays until then.
 ///
 /// # Errors
 /// If the file cannot be written, or must not be replaced.
@@ -147,15 +148,16 @@ fn device(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The beginning of a file, if it exists.
+/// Returns the beginning of a file, if it exists.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
-    // If the old file is unreadable, nothing is replaced: the writing fails.
+    // If the old file is unreadable, a later step fails and nothing is replaced.
     read.map_or_else(|_| Vec::new(), |_| first)
 }
 
-/// The system's reason, without the name of the temporary file, which would mean nothing to users.
+/// Returns the system's reason, without the name of the temporary file, which would mean nothing to
+/// users.
 fn reason(error: io::Error) -> io::Error {
     io::Error::from(error.kind())
 }

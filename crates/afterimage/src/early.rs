@@ -1,4 +1,5 @@
-//! Follows stretches of a run from its snapshots, before its path and values are built.
+//! Follows stretches of a run from its snapshots, so that questions are answered before all values
+//! are built.
 
 use std::cell::{OnceCell, RefCell};
 use std::error::Error;
@@ -43,8 +44,8 @@ pub(crate) struct Early<'a> {
     path: OnceCell<RecordedPath>,
 }
 
-/// Asks about a recording that has snapshots and the words of its path, but no values. Returns
-/// `None` for other recordings.
+/// Passes a recording to `ask` if it has snapshots and the words of its path, but no values.
+/// Returns `None` for other recordings.
 ///
 /// # Errors
 /// If the recording is damaged, or `ask` fails.
@@ -158,7 +159,7 @@ impl Early<'_> {
         Ok(None)
     }
 
-    /// Passes `ask` the run with this path, which is followed from its snapshots.
+    /// Passes the run with this path to `ask`, to be followed from its snapshots.
     ///
     /// # Errors
     /// If the file is damaged, or `ask` fails.
@@ -226,7 +227,7 @@ impl Early<'_> {
     }
 }
 
-/// The stretches of a path whose segments are made from its words.
+/// The stretches of a path, whose segments are made from the path's words.
 #[derive(Debug)]
 struct FromWords(Stretches);
 
@@ -256,14 +257,14 @@ fn path_from_words(
     Ok(Some(path))
 }
 
-/// A question may always make this many segments of the path.
+/// The number of segments of the path that a question may always make.
 const FEW_SEGMENTS: usize = 32;
 
-/// The number of polls in a run that takes some ten milliseconds. For a shorter run, building all
-/// values is faster than another execution that takes snapshots.
+/// The number of polls in a run of about ten milliseconds. For a shorter run, building all values
+/// is faster than executing it again to take snapshots.
 const LONG: u64 = 1 << 14;
 
-/// Whether a run is long.
+/// Whether a run has at least [`LONG`] polls.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -274,7 +275,7 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
 }
 
 /// Opens the recording in a form that builds stretches of the path and of the values on demand.
-/// Builds at most one in `share` of all stretches, or as many as needed if `share` is 0.
+/// Builds at most one in `share` of all stretches, or all needed stretches if `share` is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -298,8 +299,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     let Some(snapshots) = Snapshots::open(&file)? else {
         return Ok(None);
     };
-    // A segment that was dropped from memory must be made again. So there is room for all segments
-    // from one snapshot to the next, which a question may follow.
+    // A segment that was dropped from memory must be made again. So keep room for all segments
+    // between two snapshots, because a question may follow them repeatedly.
     let apart = most_apart(snapshots.times(), &directory.summaries);
     let most = match directory.summaries.len().checked_div(share) {
         Some(most) => FEW_SEGMENTS + 2 * apart.max(most),
@@ -315,8 +316,8 @@ pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Record
     Ok(used.then_some(recording))
 }
 
-/// The largest number of stretches between two snapshots. The beginning and the end of the run
-/// count as snapshots.
+/// Returns the largest number of stretches between two snapshots. The beginning and the end of the
+/// run count as snapshots.
 fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
     let at = |time: &u64| stretches.partition_point(|stretch| stretch.before < *time);
     let ends = snapshots.iter().map(at).chain([stretches.len()]);
@@ -325,7 +326,7 @@ fn most_apart(snapshots: &[u64], stretches: &[Summary]) -> usize {
     apart.max().unwrap_or(0)
 }
 
-/// Executes a run again to find who wrote bytes.
+/// Returns a function that executes a run again to find the writers of bytes.
 fn watch_of(session: &Session, file: &TraceFile) -> WatchFn {
     let (file, module) = (file.clone(), Arc::clone(session.module()));
     let monitor = session.shared_monitor();
@@ -357,10 +358,10 @@ fn on_path<T>(
     ask(recording.run()?, file.log()?)
 }
 
-/// How to make snapshots.
+/// The way to make snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshotting {
-    /// By running the program again, which also writes the words of the path.
+    /// By running the program again. This also writes the words of the path.
     Executed(Spacing),
     /// By following the run along the words of its path, with about this many blocks between
     /// snapshots. This is slow.
@@ -387,7 +388,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
         let file = session.newest();
         break match how {
             Snapshotting::Executed(spacing) => {
-                // If something else was added meanwhile, it may contain the snapshots.
+                // The data that another process added in the meantime may contain the snapshots.
                 let Some(out) = append(&file)? else {
                     session.look_again()?;
                     continue;
@@ -424,8 +425,8 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
     }
 }
 
-/// The distances between snapshots and between cuts, in execution time. Following the run from a
-/// snapshot to a cut is fast. Building the values of a stretch is slow, so stretches are short.
+/// The distances between snapshots and between cuts, in execution time. Cuts are closer, because
+/// building the values of a stretch is slow, while following the run from a snapshot is fast.
 const SPACING: Spacing = Spacing::Time {
     snapshots: Duration::from_millis(40),
     cuts: Duration::from_micros(250),
@@ -493,7 +494,7 @@ fn executed(
         cancel: cancel.as_deref(),
     };
     let mut found = SnapshotBuilder::new(ROOM);
-    // If a snapshot is not later than the previous one, its pages are kept for the next one.
+    // If a snapshot is not later than the previous one, keep its changed pages for the next one.
     let mut changed = Vec::new();
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);
@@ -539,9 +540,9 @@ fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<Sn
 /// The largest total size of snapshots in bytes before compression.
 const ROOM: usize = 1 << 28;
 
-/// Verifies that the snapshots of a recording are states of its run, by following the run. Returns
-/// the fault, if any. Checks nothing if there are values or if there is no path, since no question
-/// uses the snapshots then.
+/// Follows the run to verify that the snapshots of a recording are states of it. Returns the first
+/// fault, if there is one. Checks nothing if there are values or there is no path, because no
+/// question uses the snapshots then.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,5 +1,5 @@
-//! Values of source variables at a moment or at the end of a run, and the results of an invoked
-//! function.
+//! Finds the values of source variables at a moment or at the end of a run, and the results of an
+//! invoked function.
 
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ use wasmparser::ValType;
 use crate::Session;
 use crate::steps::follow;
 
-/// A result of an invoked function.
+/// Converts a result of an invoked function.
 fn result(value: RawValue) -> ResultValue {
     let (ty, low, high) = match value {
         RawValue::I32(v) => (ValType::I32, u64::from(v as u32), 0),
@@ -75,31 +75,32 @@ pub fn place_of_end(traced: &Session, at: &str) -> Result<Option<At>> {
     Ok(stood.map(|(_, op)| At { time, op: Some(op) }))
 }
 
-/// Whether a text asks for the end of a run that completed. By then, its functions and their
-/// variables are gone.
+/// Whether a text asks for the end of a completed run, at which its functions and their variables
+/// no longer exist.
 pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.final_operator()?.is_none())
 }
 
-/// An object and its value, as reports show them.
+/// An object and its value, ready to be shown in reports.
 pub struct Shown {
     /// The places of the object's pieces. The elements of Rust vectors and strings come before the
     /// vectors and strings themselves.
     pub pieces: Vec<Piece>,
     /// The object's value.
     pub rendered: Rendered,
-    /// The bits of these bytes that belong to the object, if it shares the bytes with others.
+    /// The bits of the object, if it shares its bytes with other objects.
     pub bits: Option<BitField>,
     /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,
-    /// If the object begins with a parameter whose place may hold something else, the reason.
+    /// Why the value is doubtful, if the place of the parameter at the object's beginning may hold
+    /// another value.
     pub written: Option<Written>,
 }
 
-/// The size in bytes of the longest number.
+/// The maximum number of bytes to hold, which is the size of the longest number.
 const HELD: u64 = 16;
 
-/// The bytes of an object's first piece, if it is short and in memory.
+/// Returns the bytes of an object's first piece, if it is short and in memory.
 pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     let Some(piece) = pieces.first().filter(|piece| piece.bytes <= HELD) else {
         return Vec::new();
@@ -176,7 +177,7 @@ pub fn before<'a>(
     }))
 }
 
-/// The mark of a doubtful value, as part of a sentence.
+/// Returns the mark of a doubtful value, as part of a sentence.
 pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }

@@ -1,4 +1,4 @@
-//! Why a session fails.
+//! Defines the errors of sessions.
 
 use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
@@ -11,8 +11,8 @@ use afterimage_trace::{TraceError, Writer};
 
 use crate::text::sentence;
 
-/// Why a session failed, and for which recording. It is shown as one sentence that begins with the
-/// file.
+/// The reason why a session failed, with its recording. The error is shown as one sentence that
+/// begins with the file.
 pub struct SessionError {
     /// The recording.
     pub at: PathBuf,
@@ -20,7 +20,7 @@ pub struct SessionError {
     pub why: Box<Reason>,
 }
 
-/// Why a session failed.
+/// The reason why a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -48,7 +48,7 @@ pub enum Reason {
         #[source]
         why: Box<dyn Error + Send + Sync>,
     },
-    /// A filter left something out of the path.
+    /// A filter left parts out of the path.
     #[error(
         "the path lacks {left_out}, but this question needs all of it; build the whole path \
          with: afterimage build --lens paths --again {file}"
@@ -79,31 +79,31 @@ pub enum Reason {
          full megabyte)"
     )]
     CutOff,
-    /// Parts that would be dropped could not be made again.
+    /// The parts to be dropped could not be built again.
     #[error(
         "nothing was removed from the recording, because {0}: its contents could not be built \
          again"
     )]
     NotAgain(String),
-    /// Without the program's input, the recording could not answer any question.
+    /// Removing the program's input would leave a recording that cannot answer any question.
     #[error(
         "the recording has neither counts nor a path, and they cannot be made without the \
          program's input; make them first: afterimage profile {0}, or afterimage build --lens \
          paths {0}"
     )]
     NothingToKeep(String),
-    /// The end must be known before the program's input is dropped.
+    /// The program's input cannot be dropped, because the end of the run is unknown.
     #[error(
         "nothing was removed from the recording, because it was cut off: only following it \
          shows what is left"
     )]
     CutOffWithInputs,
-    /// The end of the run is unknown, so nothing can be counted.
+    /// Exact counts cannot be made, because the end of the run is unknown.
     #[error(
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
     )]
     NoCounts,
-    /// The earlier run that should show where counters are cheap cannot be used.
+    /// The earlier run that was to show where counters are cheap cannot be used.
     #[error("--weights {}: {why}", at.display())]
     Weights {
         /// The recording of the earlier run.
@@ -138,7 +138,7 @@ pub enum Reason {
     /// The work was cancelled.
     #[error("building the values was interrupted {how}")]
     Cancelled {
-        /// How far the work went, and which data was kept.
+        /// The progress of the work, and the data that was kept.
         how: String,
     },
 }

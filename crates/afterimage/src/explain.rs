@@ -1,5 +1,5 @@
-//! Common parts of the commands that explain: a recording with its values, and how to describe its
-//! places.
+//! The common parts of all questions that explain: opens a recording with its values, and describes
+//! its places.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -42,10 +42,11 @@ pub struct Scene<'s, 'a> {
     called: RefCell<HashMap<u64, Option<WhyPlace>>>,
 }
 
-/// The number of activations to search for the user's own code.
+/// The maximum number of activations to search for the user's own code.
 const STACK: usize = 64;
 
-/// Opens what a question about a recording needs, and passes it to `ask`. The values must exist.
+/// Opens a recording with all data that explaining needs, and passes it to `ask`. The values must
+/// exist.
 ///
 /// # Errors
 /// If the recording is damaged, or `ask` fails.
@@ -57,8 +58,8 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
     ask(&Scene::new((traced, &names, &source), &values)?)
 }
 
-/// Like [`explain`], but `build` builds the values if they do not exist yet. Meanwhile the line
-/// tables are read. Whoever needs them waits.
+/// Like [`explain`], but `build` builds the values if they do not exist yet. Another thread reads
+/// the line tables in the meantime.
 ///
 /// # Errors
 /// As for [`explain`], and if `build` fails.
@@ -67,7 +68,7 @@ pub fn explain_with<R>(
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // What the source map borrows must outlive the map.
+    // The data that the source map borrows must outlive the map.
     let with = OnceCell::new();
     let source = || session.source_map();
     thread::scope(|scope| {
@@ -133,13 +134,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         self.bodies.get_or_init(bodies)
     }
 
-    /// The source map. The first user waits until the line tables are read.
+    /// Returns the source map. Waits until the line tables are read.
     pub fn source(&self) -> &'a SourceMap<'a> {
         (self.source)()
     }
 
-    /// A source map that attributes inlined library code to the lines of the user's own code that
-    /// it was inlined into.
+    /// Returns a source map that attributes inlined library code to the user's own lines that it
+    /// was inlined into.
     pub fn folded(&self) -> &Folded<'a> {
         let folded = || self.traced.folded(self.source());
         self.folded.get_or_init(folded)
@@ -152,7 +153,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// Follows values back through the run.
+    /// Returns a walk that follows values back through the run.
     pub fn walk(&self) -> Walk<'s, 'a> {
         Walk {
             values: self.values,
@@ -160,7 +161,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
     }
 
-    /// The number of an operator's execution at block T, from 1.
+    /// Returns the number of an operator's execution at block T, from 1.
     pub fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
         if let Some(&known) = self.numbers.borrow().get(&(function, op, time)) {
             return Ok(known);
@@ -176,13 +177,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(all.by(time)?)
     }
 
-    /// Records the number of an execution, for an execution that was found by its number.
+    /// Records the number of an execution that was found by this number.
     pub fn numbered(&self, spot: Spot, number: u64) {
         let mut numbers = self.numbers.borrow_mut();
         numbers.insert((spot.function, spot.op, spot.time), number);
     }
 
-    /// The name of an operator's execution at block T: `@0x1f3#7`.
+    /// Returns the name of an operator's execution at block T: `@0x1f3#7`.
     pub fn named(&self, (function, op, time): (FuncId, OpId, u64)) -> Result<String> {
         let number = self.number(function, op, time)?;
         Ok(format!("{}#{number}", self.operator(function, op)?.at))
@@ -200,15 +201,15 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(place)
     }
 
-    /// Finds the innermost call in the user's own code while a library executes block T. Searches
-    /// the innermost [`STACK`] activations.
+    /// Finds the innermost call in the user's own code at block T, which a library executes.
+    /// Searches the innermost [`STACK`] activations.
     fn called_from(&self, time: u64) -> Result<Option<WhyPlace>> {
         let mut cursor = self.values.path().cursor();
         cursor.seek(time)?;
         let Some(innermost) = cursor.innermost()? else {
             return Ok(None);
         };
-        // Most consecutive steps belong to one activation.
+        // Consecutive steps mostly belong to the same activation.
         if let Some(known) = self.called.borrow().get(&innermost.entered) {
             return Ok(known.clone());
         }
@@ -266,20 +267,20 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// The source position of an operator.
+    /// Returns the source position of an operator.
     pub fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
         let found = self.operators().get(function, op)?;
         Ok(found.and_then(|found| found.position))
     }
 
-    /// The source line of an offset in the module.
+    /// Returns the source line of an offset in the module.
     pub fn located(&self, offset: OrigOffset) -> Option<SourceLine> {
         let source = self.source();
         source.locate(offset).map(|at| source.line(at))
     }
 
-    /// The source name of the function to which an operator belongs. If functions were inlined
-    /// there, the innermost one.
+    /// Returns the source name of an operator's function, or of the innermost function that was
+    /// inlined there.
     pub fn written_in(&self, function: FuncId, op: OpId) -> Result<Option<String>> {
         let Some(found) = self.operators().get(function, op)? else {
             return Ok(None);
@@ -288,13 +289,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(frames.into_iter().next().and_then(|frame| frame.function))
     }
 
-    /// The functions inlined at an operator, the innermost first.
+    /// Returns the functions inlined at an operator, the innermost first.
     pub fn inlined(&self, function: FuncId, op: OpId) -> Result<Vec<String>> {
         let found = self.operators().get(function, op)?;
         Ok(found.map_or_else(Vec::new, |found| inlined_names(self.source(), found.offset)))
     }
 
-    /// The source file of a function.
+    /// Returns the source file of a function.
     pub fn path(&self, function: FuncId) -> Result<Option<&str>> {
         let Some(known) = self.traced.program().function(function) else {
             return Ok(None);
@@ -305,7 +306,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// The innermost call around inlined code for which source is available, with its text.
+    /// Returns the innermost call around inlined code whose source is available, with its text.
     fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);

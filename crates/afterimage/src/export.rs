@@ -29,13 +29,13 @@ pub struct ExportQuery {
     pub bounds: Bounds,
     /// The number of levels of calls to show. Deeper calls are merged.
     pub depth: usize,
-    /// The smallest calls or contexts to show. Smaller ones are merged. `None` chooses a limit that
-    /// suits the tools.
+    /// The minimum size of calls or contexts to show separately. Smaller calls are merged. `None`
+    /// chooses a limit that suits the tools.
     pub least: Option<Least>,
     /// The code whose functions are shown. The blocks of all other functions count for their
     /// callers. Timelines show all functions.
     pub code: CodeFilter,
-    /// Whether inlined functions are shown like called ones. Timelines show only calls.
+    /// Whether to show inlined functions like called functions. Timelines show only calls.
     #[serde(default = "shown")]
     pub inlined: bool,
 }
@@ -74,10 +74,11 @@ pub enum Least {
     Percent(f64),
 }
 
-/// The default number of calls in a timeline. At 100 bytes for each call, tools can open this many.
+/// The default maximum number of calls in a timeline. Tools can open a file of this size, which has
+/// about 100 bytes per call.
 const CALLS: u64 = 150_000;
-/// The largest number of calls in a timeline. Tools cannot open more calls, and some formats need
-/// all of them in memory.
+/// The maximum number of calls in a timeline. Tools cannot open more calls, and some formats hold
+/// all calls in memory.
 const MOST_CALLS: u64 = 20_000_000;
 
 impl FromStr for Least {
@@ -107,8 +108,8 @@ impl Least {
 }
 
 impl ExportQuery {
-    /// The number of levels of calls to show separately: more than tools show, and enough for
-    /// programs without endless recursion.
+    /// The default number of levels of calls. Tools show fewer levels, and only deep recursion has
+    /// more.
     pub const DEPTH: usize = 256;
 
     /// Writes the calls. The path must exist.

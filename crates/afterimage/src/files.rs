@@ -1,4 +1,4 @@
-//! Programs and recordings as files: what kind of file a path names, and why it cannot be used.
+//! Opens programs and recordings as files, and explains why a file cannot be used.
 
 use std::io::Read;
 use std::ops::Deref;
@@ -17,7 +17,7 @@ use crate::source::{parse_module, source_map, source_map_with};
 use crate::sources::SourceFiles;
 use crate::text::{pasted, sentence};
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file does not exist.
@@ -49,7 +49,7 @@ impl Deref for Loaded {
 pub enum Kind {
     /// A recording.
     Recording,
-    /// Possibly a program.
+    /// Not a recording, so possibly a program.
     Program,
 }
 
@@ -58,7 +58,7 @@ pub enum Kind {
 /// # Errors
 /// If the path does not exist, is not a file, or cannot be read.
 pub fn open(path: &Path) -> Result<std::fs::File> {
-    // Does not wait for a writer of a pipe.
+    // If the file is a pipe, do not wait for its writer.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = std::fs::File::options();
     let file = options.read(true).custom_flags(nonblocking).open(path);
@@ -110,7 +110,7 @@ pub fn program_of(path: &Path) -> Result<Loaded> {
     }
 }
 
-/// The size in bytes of the largest module that is read. No engine takes larger ones.
+/// The maximum size of a module in bytes. No engine accepts larger modules.
 const LARGEST_PROGRAM: u64 = 1 << 30;
 
 /// Reads a module in binary or text form.
@@ -165,8 +165,8 @@ pub fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
-/// Returns the process that is recording this file, if any. (A process that adds to a cut-off
-/// recording first commits the recording.)
+/// Returns the process that is recording this file, if there is one. A process that adds to a
+/// cut-off recording is not meant, because it commits the recording first.
 pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -197,7 +197,7 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     Ok(())
 }
 
-/// The program inside a recording.
+/// Returns the program inside a recording.
 ///
 /// # Errors
 /// If the recording contains no program, or is damaged.
@@ -219,7 +219,7 @@ pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
 }
 
 impl Loaded {
-    /// The program of an open recording.
+    /// Returns the program of an open recording.
     pub fn of(recording: &Recording) -> Self {
         Self {
             path: recording.at().to_owned(),

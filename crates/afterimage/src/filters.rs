@@ -1,4 +1,4 @@
-//! Filters: which parts of a path, or of values, to keep.
+//! Defines filters that select which parts of a path, or of values, to keep.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::KeptValues;
 
-/// How to treat a window that ends after the run.
+/// The treatment of a window that ends after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// Refuse the window.
@@ -34,13 +34,13 @@ pub struct Filters {
     pub include: Vec<String>,
     /// Keep all functions except these, given by name.
     pub exclude: Vec<String>,
-    /// Keep what was executed between two positions, inclusive: `1000..2000`, `50%..end`,
+    /// Keep only the part between two positions, inclusive: `1000..2000`, `50%..end`,
     /// `parse#3..-1`.
     pub window: Option<String>,
-    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an
+    /// Keep nothing before the K-th call to a function, arrival at a line, or execution of an
     /// instruction: `parse#3`.
     pub start: Option<String>,
-    /// Keep nothing after this mark.
+    /// Keep nothing after this event, given in the same form.
     pub stop: Option<String>,
 }
 
@@ -50,8 +50,8 @@ impl Filters {
         *self == Self::default()
     }
 
-    /// Selects the values to keep of a run of `length` blocks. `time` returns the time at which the
-    /// run was at a place.
+    /// Selects which values of a run of `length` blocks to keep. `time` returns the time at which
+    /// the run was at a place.
     ///
     /// # Errors
     /// If the program has no such function or place, or nothing is left.
@@ -207,8 +207,8 @@ impl Filters {
     }
 }
 
-/// Parses the words in a file that say which functions were left out, and returns a predicate.
-/// Returns `None` if they name functions that the program does not have.
+/// Parses the description of the functions that were left out, as stored in a file. Returns a
+/// predicate, or `None` if the program lacks a named function.
 pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool + use<>> {
     let (mut include, mut exclude) = (None, BTreeSet::new());
     for part in words.split("; ").filter(|part| !part.is_empty()) {
@@ -230,7 +230,7 @@ pub(crate) fn said(names: &Names, words: &str) -> Option<impl Fn(FuncId) -> bool
     })
 }
 
-/// Whether words describe times rather than functions.
+/// Whether a part of a description concerns times rather than functions.
 fn is_time(part: &str, of: &str) -> bool {
     let of_time = |verb: &str| part.starts_with(&format!("what {verb} {of} "));
     of_time("is") || of_time("came")
@@ -270,8 +270,8 @@ fn functions(
         .collect()
 }
 
-/// Parses the two ends of `FIRST..LAST` with `read`. Names may contain `..`, so each way to divide
-/// the text is tried.
+/// Parses the two ends of `FIRST..LAST` with `read`. Names may contain `..`, so tries each way to
+/// divide the text.
 fn ends<T>(text: &str, read: impl Fn(&str) -> Result<T>) -> Result<(T, T)> {
     let mut failed = None;
     for (at, dots) in text.match_indices("..") {
@@ -290,7 +290,7 @@ fn ends<T>(text: &str, read: impl Fn(&str) -> Result<T>) -> Result<(T, T)> {
     Err(failed.context(format!("--window {text}")))
 }
 
-/// Parses a plain time, `1000` or `t=1000`, whether or not the run has it.
+/// Parses a plain time, `1000` or `t=1000`, even if the run does not have it.
 fn plain(text: &str) -> Option<u64> {
     number(text.strip_prefix("t=").unwrap_or(text))
 }
@@ -334,8 +334,8 @@ impl End {
         Ok(time.map_or(Self::Later, Self::Time))
     }
 
-    /// Returns the time of this end, if it has one. If the end is a place, stores it in `mark`.
-    /// Returns `None` if there is a mark already.
+    /// Returns the time of this end, if it has one. If the end is an execution of a place, stores
+    /// it in `mark`. Returns `None` if `mark` is already set.
     fn apart(self, mark: &mut Option<Mark>) -> Option<Option<u64>> {
         match self {
             Self::Time(time) => Some(Some(time)),

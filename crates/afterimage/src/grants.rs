@@ -1,4 +1,4 @@
-//! The permissions of the guest. It has only those that the user names.
+//! Grants the guest the permissions that the user names, and no others.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Runs the tests of a crate one by one, and keeps the recordings of those that fail.
+//! Runs the tests of a crate one by one, and keeps the recordings of failing tests.
 
 use std::fs;
 use std::path::Path;
@@ -111,7 +111,7 @@ impl Harness<'_> {
         let ran = self.runner.record(&recording, &args)?;
         let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
         let mut said = libtest::said(&printed, test);
-        // The recorder's own message is left out.
+        // Leave out the recorder's own message.
         let errors = String::from_utf8_lossy(&ran.stderr).into_owned();
         for line in errors
             .lines()

@@ -1,4 +1,4 @@
-//! Compares what the host gave to two runs, and how the runs ended.
+//! Compares the data that the host gave to two runs, and the ends of the runs.
 
 use std::collections::HashSet;
 
@@ -11,9 +11,9 @@ use anyhow::Result;
 use crate::monitor::Note;
 use crate::text::pasted;
 
-/// Reports where the host, or the user who recorded the runs, gave two versions of a program
-/// different input. Some differences may come from that input, and not from "what {whatever}", as
-/// the message says.
+/// Reports the different input that two versions of a program received from the host, or from the
+/// user who recorded them. The message says that some differences may come from this input, not
+/// from "what {whatever}".
 ///
 /// # Errors
 /// If a log is damaged.
@@ -66,8 +66,8 @@ fn ending(run: &Session) -> Result<DiffEnding> {
     })
 }
 
-/// Describes the input that was chosen at recording and differs between the runs, as far as the
-/// programs request it.
+/// Describes the input chosen at recording that differs between the runs. Ignores input that
+/// neither program requests.
 fn different_options(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
     let asks = |calls: [&str; 2]| {
@@ -118,8 +118,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Whether an argument is an address. The function's description shows it. An argument of an
-    /// unknown function is an address if the host read or wrote there.
+    /// Whether an argument is an address, according to the function's description. An argument of
+    /// an unknown function is an address if the host read or wrote there.
     fn is_address(&self, index: usize) -> bool {
         if let Some(known) = addresses(&self.name) {
             return known.contains(&index);
@@ -138,8 +138,8 @@ impl Exchange {
         read.chain(self.writes.iter().map(|write| write.address))
     }
 
-    /// Whether another call of the same function made the same request. Addresses depend on the
-    /// version, and so do lists of addresses.
+    /// Whether another call to the same function made the same request. Ignores addresses and lists
+    /// of addresses, which depend on the version.
     fn is_same_call(&self, other: &Self) -> bool {
         let lengths = |of: &Self| Vec::from_iter(of.reads.iter().map(|read| read.length));
         let has_moved = || self.args != other.args || self.places().ne(other.places());
@@ -162,7 +162,7 @@ impl Exchange {
         self.results == other.results && bytes(self) == bytes(other)
     }
 
-    /// The file descriptor that the call concerns.
+    /// Returns the file descriptor that the call concerns.
     fn descriptor(&self) -> Option<i32> {
         match self.args.first() {
             Some(&RawValue::I32(descriptor)) if self.name.starts_with("fd_") => Some(descriptor),
@@ -196,9 +196,9 @@ impl Exchange {
 }
 
 /// Describes the first host call that made the same request in two runs but got different results
-/// or bytes. Arguments and the environment are compared elsewhere. Addresses depend on the version
-/// and are ignored. So are the contents of a file after the runs have made different requests about
-/// it.
+/// or bytes. Arguments and the environment are compared elsewhere. Ignores addresses, which depend
+/// on the version. Also ignores the contents of a file after the runs have made different requests
+/// about it.
 fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
     let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;

@@ -23,7 +23,8 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     let mode = match mode {
         QUICK => Mode::Quick,
         PROGRAM => Mode::Program,
-        // Counters on all edges also measure what a counter in each block leaves open.
+        // Counters on all edges also measure the edges that counters in all blocks do not
+        // determine.
         SLOW => Mode::Edges,
         other => bail!(
             "the dump says that its counters were placed in mode {other}, which this version does not know"
@@ -37,7 +38,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
     })
 }
 
-/// Describes the counters of one function for a reader.
+/// Describes the counters of one function for display.
 ///
 /// # Errors
 /// If the module cannot have counters.
@@ -58,7 +59,7 @@ pub fn counters(module: &Module, function: FuncId, mode: Mode) -> Result<Vec<Cfg
     })))
 }
 
-/// Ties a dump to a program and a plan.
+/// Returns a digest that ties a dump to a program and a plan.
 fn digest(module: &Module, plan: &Plan) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(&module.bytes);
@@ -78,8 +79,8 @@ pub struct Instrumented {
     pub counters: u32,
 }
 
-/// Adds counters to a module. With `standalone`, adds more of them, so that dumps are exact even
-/// inside a host call, or after an exit from one.
+/// Adds counters to a module. With `standalone`, adds further counters, so that dumps are exact
+/// even during a host call, or after a host call that exits.
 ///
 /// # Errors
 /// If there is no such placement, or the module exceeds the limits of engines.
@@ -114,7 +115,7 @@ pub struct ReadDump {
     pub counts: Counts,
     /// The places of the open activations.
     pub stops: Vec<Stop>,
-    /// A note for the reader about the exactness of the counts.
+    /// A note for the user if the counts are not exact.
     pub note: Option<String>,
 }
 
@@ -195,11 +196,11 @@ pub fn read_dump(
     })
 }
 
-/// The number of activations above which a dump is refused. No stack has room for that many.
+/// The maximum number of open activations in a dump. No stack has room for more.
 const MOST_ACTIVATIONS: u64 = 1 << 24;
 
-/// Returns the places of the open activations, according to the counters. These are the ends of
-/// their blocks, which are calls.
+/// Returns the places of the open activations, according to the counters. Each is at the call that
+/// ends its block.
 fn standing(module: &Module, counts: &Counts) -> Result<Vec<Stop>> {
     let mut stops = Vec::new();
     for (function, counted) in module.program.functions.iter().zip(&counts.functions) {

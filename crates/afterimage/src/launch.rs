@@ -1,4 +1,4 @@
-//! Running a program and recording the run.
+//! Runs a program and records the run.
 //!
 //! Input: a loaded program, the guest's input, and how the program runs. Output: the recording, in
 //! the file that the caller created.
@@ -28,7 +28,7 @@ pub enum LiveLens {
     Path,
 }
 
-/// How a program runs while it is recorded.
+/// The options for running a program and recording it.
 #[derive(Clone, Debug)]
 pub struct RecordQuery {
     /// The guest's input: its arguments, environment, folders and standard input.
@@ -48,18 +48,18 @@ pub struct RecordQuery {
 }
 
 impl RecordQuery {
-    /// Whether the run can be stopped anywhere, and not only in host calls.
+    /// Whether the run can be stopped anywhere, not only in host calls.
     pub fn has_clock(&self) -> bool {
         !self.no_clock || self.lens != LiveLens::Nothing
     }
 
-    /// Runs the program and records it into `out`. `interrupt` stops the guest. `repeating` reports
-    /// the progress of a second run, which finds the operator that trapped if the engine does not
-    /// report it.
+    /// Runs the program and records the run into `out`. `interrupt` stops the guest. `repeating`
+    /// reports the progress of a second run, which finds the trapping operator if the engine does
+    /// not report it.
     ///
     /// # Errors
     /// A [`RecordError`] with its place, if the program cannot be run or the file cannot be
-    /// written. Nothing that the guest does is an error: the recording says how it ended.
+    /// written. A guest that fails is not an error; the recording says how it ended.
     pub fn run(
         &self,
         loaded: &Loaded,
@@ -99,7 +99,7 @@ impl RecordQuery {
 fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
     let program = loaded.path.display();
     match error {
-        // These errors name the places themselves.
+        // These errors already name the place.
         RecordError::Trace(TraceError::Replaced { .. } | TraceError::Moved { .. }) => {
             error.to_string()
         }

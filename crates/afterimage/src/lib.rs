@@ -1,7 +1,7 @@
 //! Record a run of a WebAssembly program once, then ask anything about it.
 //!
 //! A [`Recording`] only reads. A [`Session`] owns a recording and builds missing data: the path of
-//! the run, and its values. To do so, it runs the program again along the recorded log, so the run
+//! the run, and its values. To do so, it runs the program again with the recorded input, so the run
 //! is the same.
 //!
 //! ```no_run
@@ -22,11 +22,12 @@
 //! | question | answer |
 //! |---|---|
 //! | [`ProfileQuery`] | [`Session::execution_counts`]: how often code was executed |
-//! | [`ProfileQuery`] | [`Session::compare_counts`]: how many times more often than in another run |
+//! | [`ProfileQuery`] | [`Session::compare_counts`]: how often code was executed, compared with
+//! another run |
 //! | [`WhyQuery`] | [`Session::why`]: where a value came from |
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
-//! | [`SliceQuery`] | [`Session::slice`]: the same, directly or indirectly |
+//! | [`SliceQuery`] | [`Session::slice`]: the same, including indirect dependences |
 //! | [`NearQuery`] | [`Session::near`]: the nearest lines that an execution depends on |
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
 //! | [`ValuesQuery`] | [`Session::statement_values`]: the values of statements |
@@ -42,10 +43,11 @@
 //! | [`CallsQuery`] | [`Session::calls`]: who called whom, how often and for how long |
 //! | [`RankQuery`] | [`Session::rank`]: what separates failing executions from passing ones |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
-//! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: which there are |
+//! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: the list
+//! of source files |
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
 //! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
-//! | [`MomentQuery`] | [`Session::moment`]: what a moment is called |
+//! | [`MomentQuery`] | [`Session::moment`]: the name of a moment |
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |
 

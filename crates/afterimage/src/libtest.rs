@@ -1,4 +1,5 @@
-//! The arguments and the output of libtest, Rust's test harness.
+//! Reads the arguments and the output of libtest, Rust's test harness, and writes output in its
+//! form.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,17 +11,17 @@ pub struct HarnessArguments {
     pub selection: Vec<String>,
     /// `--nocapture`: show a test's output while it runs.
     pub streams: bool,
-    /// `--show-output`: show what passing tests print, at the end.
+    /// `--show-output`: show the output of passing tests at the end.
     pub shows_output: bool,
     /// `--quiet`: one character per test.
     pub is_quiet: bool,
 }
 
-/// How a test ended.
+/// The end of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     Passed,
-    /// The test was ignored for this reason, as libtest prints it after the word.
+    /// The test was ignored. The text is the reason, as libtest prints it after the word "ignored".
     Ignored(String),
     Failed,
     /// The test ended the process, so its result is unknown.
@@ -45,7 +46,7 @@ impl HarnessArguments {
                 "--nocapture" | "--no-capture" => asked.streams = true,
                 "--show-output" => asked.shows_output = true,
                 "--quiet" | "-q" => asked.is_quiet = true,
-                // Tests run one after another, with the colours that libtest uses in a pipe.
+                // These options have no effect: tests run one after another, without colours.
                 "--test-threads" | "--color" => drop(value()),
                 "--report-time" => {}
                 "--format" => match value() {
@@ -71,7 +72,7 @@ impl HarnessArguments {
         Ok(asked)
     }
 
-    /// The options that make ignored tests run.
+    /// Returns the options that make ignored tests run.
     pub fn ignored(&self) -> Vec<String> {
         let options = self.selection.iter();
         let options = options.filter(|arg| arg.ends_with("ignored"));
@@ -79,7 +80,7 @@ impl HarnessArguments {
     }
 }
 
-/// A test that was executed in a run of its own.
+/// A test that was executed in a separate run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     pub test: String,
@@ -93,7 +94,7 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// The line, or the single character, that libtest prints when a test has ended.
+    /// Returns the line, or the single character, that libtest prints when a test has ended.
     pub fn line(&self, asked: &HarnessArguments) -> String {
         let (sign, how) = match &self.ended {
             Ended::Passed => (".", "ok".to_owned()),
@@ -114,7 +115,7 @@ impl TestRun {
     }
 }
 
-/// The line before the first test.
+/// Returns the line before the first test.
 pub fn heading(tests: usize) -> String {
     let tests = match tests {
         1 => "1 test".to_owned(),
@@ -181,7 +182,7 @@ pub fn listed(printed: &str) -> Vec<String> {
     tests.map(str::to_owned).collect()
 }
 
-/// Finds how a single test ended, from its output and the success of the process.
+/// Determines how a single test ended, from its output and the success of the process.
 pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     let result = printed.rsplit_once("\ntest result: ").map(|(_, text)| text);
     match result {
@@ -197,12 +198,12 @@ pub fn ended(printed: &str, test: &str, is_success: bool) -> Ended {
     }
 }
 
-/// The output of a single test, without what libtest prints around it.
+/// Returns the output of a single test, without what libtest prints around it.
 pub fn said(printed: &str, test: &str) -> String {
     let after = after(printed, test).unwrap_or(printed);
     let end = after.rfind("\ntest result: ").unwrap_or(after.len());
     let said = after[..end].trim_end();
-    // The verdict follows the output without a line of its own. A test that did not pass has none.
+    // The verdict follows the output on the same line. A test that did not pass has no verdict.
     let has_passed = after[end..].starts_with("\ntest result: ok");
     let said = said.strip_suffix("ok").filter(|_| has_passed);
     let said = said.unwrap_or(after[..end].trim_end()).trim_end();
@@ -219,7 +220,7 @@ pub fn should_panic(printed: &str, test: &str) -> bool {
     printed.contains(&format!("test {test}{SHOULD_PANIC} ... "))
 }
 
-/// The text printed after a test's name.
+/// Returns the text printed after a test's name.
 fn after<'p>(printed: &'p str, test: &str) -> Option<&'p str> {
     ["", SHOULD_PANIC].iter().find_map(|kind| {
         let name = format!("test {test}{kind} ... ");

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::named::NamedProgram;
 
-/// The number of lines to find before following the run to them.
+/// The maximum number of lines to find before following the run to them.
 const AT_ONCE: usize = 1024;
 
 /// The limits of printed values. Pointers are followed once, because their targets may change while
@@ -48,7 +48,7 @@ pub(crate) struct Lines<'l, 'p> {
     found: VecDeque<LineEntry>,
 }
 
-/// The source of steps.
+/// The source of the steps.
 enum Steps<'l> {
     Path(Box<LineSteps<'l, FileSegments>>),
     /// The steps are already known.
@@ -60,8 +60,8 @@ enum Steps<'l> {
 struct ActivationStep {
     step: LineStep,
     entered: u64,
-    /// When to read the variables of the step: at the step, but not before the end of the
-    /// function's prologue, which sets them.
+    /// The moment at which to read the variables. This is the moment of the step, but not before
+    /// the end of the function's prologue.
     at: (u64, Option<OpId>),
 }
 
@@ -148,7 +148,7 @@ impl<'l, 'p> Lines<'l, 'p> {
 
     /// Makes the entries of some steps, which are in order of time.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
-        // Contains each step, and the previous step of its activation.
+        // The moments include each step and the previous step of its activation.
         let mut moments: Vec<ActivationStep> = Vec::new();
         let mut pairs = Vec::new();
         let mut latest: HashMap<u64, ActivationStep> = HashMap::new();
@@ -226,7 +226,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(ActivationStep { step, entered, at })
     }
 
-    /// The previous step of an activation.
+    /// Returns the previous step of an activation.
     fn before(&self, stood: ActivationStep) -> Result<Option<ActivationStep>> {
         let ActivationStep { step, entered, .. } = stood;
         let window = Window {
@@ -318,8 +318,8 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// Whether the code of a moment's function is shown, and that of each function inlined there,
-    /// outermost first.
+    /// Returns whether the code of each function at a moment is shown: first the activation's
+    /// function, then the functions inlined there, outermost first.
     fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
         let frames = self.program.source.inlined_frames(activation.offset);
         let is_shown = |at: Location| self.folded.shows(at.file);
@@ -329,7 +329,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             .collect()
     }
 
-    /// The innermost shown function among those inlined at an operator.
+    /// Returns the innermost shown function among those inlined at an operator.
     fn innermost(&self, offset: OrigOffset) -> Option<String> {
         let mut frames = self.program.source.inlined_frames(offset);
         frames.pop();
@@ -341,7 +341,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Some(demangle(&raw).unwrap_or(raw))
     }
 
-    /// The arguments of an activation.
+    /// Returns the arguments of an activation.
     fn arguments(&self, function: FuncId, entered: u64) -> Option<Box<[Bits]>> {
         if let Some(known) = self.given.borrow().get(&entered) {
             return known.clone();
@@ -362,7 +362,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             found = Some(inside.low.iter().copied().zip(high).take(count).collect());
         };
         let log = self.log().ok()?;
-        // Without the arguments, values that depend on them are missing.
+        // If this fails, values that depend on the arguments are missing.
         let _ = follow_to(self.run, log, slice::from_ref(&halt), show);
         self.given.borrow_mut().insert(entered, found.clone());
         found
@@ -373,7 +373,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     }
 }
 
-/// The variables that changed since the activation's previous step.
+/// Returns the variables that changed since the activation's previous step.
 fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVariable> {
     let key = |one: &Shown| (one.name.clone(), one.inlined.clone(), one.line, one.calls);
     let mut known: HashMap<_, VecDeque<&Shown>> = HashMap::new();
@@ -400,7 +400,7 @@ fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVaria
     found
 }
 
-/// The parameters at the beginning of an activation.
+/// Returns the parameters at the beginning of an activation.
 fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
     let parameters = now
         .iter()

@@ -1,4 +1,4 @@
-//! Receives what a session reports while it works.
+//! Defines the reports that a session sends while it works.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -10,13 +10,13 @@ use afterimage_trace::Writer;
 
 /// Receives reports from a session. Threads of the session may call it at the same time.
 pub trait Monitor: Sync {
-    /// Long work begins. It has `total` units, if their number is known. The returned value
-    /// receives the number of finished units, and is dropped when the work ends.
+    /// Begins long work with `total` units, if their number is known. The returned value receives
+    /// the number of finished units, and is dropped when the work ends.
     fn begin(&self, _work: Work, _total: Option<u64>) -> Progress {
         Arc::new(|_| {})
     }
 
-    /// Something happened to a recording that its user should know.
+    /// Receives a note about an event that the recording's user should know.
     fn note(&self, _at: &Path, _note: &Note) {}
 }
 
@@ -29,8 +29,8 @@ impl Monitor for Silent {}
 /// Long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Building the path. The units are events of the log, or megabytes that the run wrote of its
-    /// path.
+    /// Building the path. The units are events of the log, or megabytes of the path that the run
+    /// wrote.
     Path,
     /// Building the values. The units are executed blocks.
     Values,
@@ -45,7 +45,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The name of the units, if they mean something to a user.
+    /// Returns the name of the units, if it is meaningful to a user.
     pub fn units(&self) -> Option<&'static str> {
         (*self == Self::Values).then_some("blocks")
     }
@@ -82,7 +82,7 @@ pub enum Note {
         /// The number of blocks so far.
         blocks: u64,
     },
-    /// A filter left something out of the path.
+    /// A filter left parts out of the path.
     PathLacks {
         /// A description of the parts left out.
         left_out: String,
@@ -103,7 +103,7 @@ pub enum Note {
         /// The number of blocks of the run.
         blocks: u64,
     },
-    /// After the path was built, the words that the run wrote of it could not be dropped.
+    /// The path was built, but the words that the run wrote of it could not be dropped.
     WordsStay {
         /// The reason.
         why: String,
@@ -131,14 +131,14 @@ pub enum Note {
     ValuesBuilt {
         /// The number of executed statements.
         statements: u64,
-        /// The first and the last block, if not the whole run has values.
+        /// The first and the last block with values, if only a part of the run has values.
         part: Option<(u64, u64)>,
         /// The size of the values in the file, in bytes.
         bytes: u64,
         /// A description of the parts left out.
         left_out: String,
     },
-    /// Something about a question, or the program's debug information, as a sentence.
+    /// A sentence about a question, or about the program's debug information.
     Remark(String),
     /// The recording was cut off, so only a part of its path has values.
     CutOff {
@@ -161,7 +161,7 @@ impl Note {
         )
     }
 
-    /// The note as a sentence about the recording with this path.
+    /// Returns the note as a sentence about the recording with this path.
     pub fn about(&self, at: &Path) -> String {
         let file = at.display();
         match self {

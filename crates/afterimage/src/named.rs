@@ -1,4 +1,4 @@
-//! A recorded program with its names and lines, for questions that need no values.
+//! Opens a recorded program with its names and lines, for questions that need no values.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{StepScene, Style};

@@ -20,11 +20,10 @@ use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
 
-/// The number of events from which progress is reported. A run with fewer events hardly called the
-/// host.
+/// The minimum number of events for which progress is reported.
 pub(crate) const TELLING: u64 = 1000;
 
-/// How to treat a path from which a filter removes everything.
+/// The treatment of a path from which a filter removes everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// The empty path is added.
@@ -33,17 +32,17 @@ pub enum Empty {
     Refused,
 }
 
-/// The outcome of adding something to a recording.
+/// The outcome of an addition to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
     /// This process added it.
     Here,
-    /// Another process has added something, possibly the same.
+    /// Another process has added data, possibly the same.
     Elsewhere,
 }
 
-/// Returns the path of a recording. Builds it if it does not exist yet, unless another process
-/// builds it meanwhile.
+/// Returns the path of a recording. If it does not exist yet, builds it, or waits for another
+/// process that builds it.
 pub(crate) fn ensure_path<'r>(
     recording: &'r Recording,
     filter: &PathFilter,
@@ -72,7 +71,7 @@ pub(crate) fn note_gaps(recording: &Recording, monitor: &dyn Monitor) -> Result<
     if !left_out.is_empty() {
         let note = Note::PathLacks {
             left_out: left_out.clone(),
-            // Without its end, a run can neither be followed nor counted.
+            // A run without an end can be neither followed nor counted.
             counts: matches!(recording.newest().end(), Ok(Some(_))),
         };
         monitor.note(recording.at(), &note);
@@ -100,8 +99,8 @@ pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     }
 }
 
-/// Returns the process that is recording this file, if any. (A process that adds to a cut-off
-/// recording first commits the recording.)
+/// Returns the process that is recording this file, if there is one. A process that adds to a
+/// cut-off recording is not meant, because it commits the recording first.
 pub(crate) fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -174,7 +173,7 @@ fn build(
     build_paths(run, counts, filter, out).map_err(cancelled("the path"))
 }
 
-/// Drops the words that the live run wrote of its path, once the path is built. Re-execution can
+/// Drops the words that the live run wrote of its path, after the path was built. Re-execution can
 /// write them again.
 pub(crate) fn drop_words(
     at: &Path,
@@ -189,9 +188,9 @@ pub(crate) fn drop_words(
     let never = AtomicBool::new(false);
     let stop = cancel.unwrap_or(&never);
     match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS], stop) {
-        // Another question is already using the recording, and adds the data that it needs.
+        // Another question is adding data to the recording, so the words stay.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
-        // The old file stays as it was, with the path.
+        // The old file remains unchanged, with the path and the words.
         Err(TraceError::Stopped) => {
             let how = "while the words of the path were dropped: they stay".to_owned();
             return Err(Reason::Cancelled { how });
@@ -204,8 +203,8 @@ pub(crate) fn drop_words(
     Ok(())
 }
 
-/// Returns the written part of an unfinished run's path. It is compacted in memory, since
-/// the file belongs to the recorder.
+/// Returns the written part of an unfinished run's path. Compacts it in memory, because the file
+/// belongs to the recorder.
 pub(crate) fn so_far(
     recording: &Recording,
     recorder: Writer,
@@ -224,7 +223,7 @@ pub(crate) fn so_far(
     Ok(path_in_memory(file, all.directory, all.segments)?)
 }
 
-/// Reads a stretch of a path that was not built, but was written while the program ran. See
+/// Reads a stretch of a path that was not built but was written during the run. See
 /// [`Session::use_stretch`](crate::Session::use_stretch).
 pub(crate) fn stretch<E>(
     recording: &Recording,
@@ -256,12 +255,12 @@ pub fn gaps(path: &RecordedPath) -> Option<&str> {
     gaps.then_some(path.segments().directory().left_out.as_str())
 }
 
-/// How the path's calls are numbered in the whole run.
+/// Returns how the calls in the path are numbered within the whole run.
 pub fn numbering(path: &RecordedPath) -> Numbering {
     Numbering::of(path.segments().directory())
 }
 
-/// Finds the call of a function that a user named. Returns its number in the path, and the number
+/// Finds the call to a function that a user named. Returns its number in the path, and the number
 /// of calls in the run.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The paths that the run took.
+//! Answers which paths the run took.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{PathNames, PathsJson};
@@ -17,7 +17,7 @@ use crate::path::numbering;
 pub struct PathsQuery {
     /// The question about the paths.
     pub about: PathsAbout,
-    /// Limits the answer to this function.
+    /// The only function to include, if one is given.
     pub function: Option<String>,
     /// The largest number of entries.
     pub top: Option<usize>,
@@ -27,8 +27,8 @@ pub struct PathsQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathsAbout {
-    /// The number of path traces of each function, in this order. For a single function, its
-    /// traces.
+    /// The number of path traces of each function, in this order. For a single function, the traces
+    /// themselves.
     Traces(CountOrder),
     /// The acyclic stretches that were executed most often.
     Hot,
@@ -36,7 +36,7 @@ pub enum PathsAbout {
     Occurrences(String),
 }
 
-/// The default number of listed occurrences, since there may be billions.
+/// The default maximum number of occurrences. A run may have billions.
 const OCCURRENCES: usize = 1000;
 
 impl PathsQuery {

@@ -1,4 +1,4 @@
-//! Resolves places into statements, for commands about values.
+//! Resolves places to statements, for questions about values.
 
 use std::path::Path;
 
@@ -37,10 +37,10 @@ pub struct Sites {
 /// The unit that the number after a place counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
-    /// Arrivals at a line, or calls of a function.
+    /// Arrivals at a line, or calls to a function.
     Whole,
-    /// Executions of each statement: for an operator, or for a column, whose arrivals are not
-    /// counted.
+    /// Executions of each statement. This is the unit for an operator, and for a column, whose
+    /// arrivals are not counted.
     Each,
 }
 
@@ -81,8 +81,8 @@ impl Chosen<'_> {
     }
 }
 
-/// Finds the statements at a place: those of a source line, one operator, or the first statement of
-/// a function.
+/// Finds the statements at a place: all statements of a source line, one operator, or the first
+/// statement of a function.
 pub fn statements<'a>(
     traced: &'a Session,
     names: &'a Names,
@@ -172,7 +172,7 @@ pub fn nameless_statements<'a>(
             Place::Line(_, operators) => operators.last().copied(),
             Place::Function(_) => None,
         };
-        // A value that is moved is mostly used soon afterwards.
+        // A value is usually used soon after it is moved.
         let near = here.and_then(|(function, op)| {
             let distance = |other: &OpId| (*other < op, other.as_u32().abs_diff(op.as_u32()));
             let all = statements(function, &|_| true)
@@ -235,16 +235,17 @@ pub fn has_column(text: &str) -> bool {
     )
 }
 
-/// The line of an operator, as `file.c:42`. Empty if unknown.
+/// Returns the line of an operator as `file.c:42`, or an empty text if it is unknown.
 pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     source.locate(offset).map_or_else(String::new, |location| {
         format!("{}:{}", source.short_path(location.file), location.line)
     })
 }
 
-/// Finds the executions that a user named, in order of time; at least one. For a line, they are
-/// those of the k-th arrival. For a function, they are the first of each statement in the k-th
-/// call. For an operator or a column, they are the k-th of each statement.
+/// Finds the executions that a user named, at least one, in order of time. For a line, these are
+/// the executions of the k-th arrival. For a function, they are the first execution of each
+/// statement in the k-th call. For an operator or a column, they are the k-th execution of each
+/// statement.
 pub fn chosen<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -309,7 +310,7 @@ pub fn chosen<'f, 'a>(
     Ok(chosen)
 }
 
-/// Tells the user how to see what else was executed at a place.
+/// Tells the user how to see the other executions at a place.
 fn other_executions(at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
@@ -331,9 +332,9 @@ pub fn executions<'a>(
     Ok((all, count))
 }
 
-/// Returns how many of the `count` executions of an operator's block reached the operator. These
-/// are all, or one less if the run ended in the last execution before the operator. `by` returns
-/// the number of executions of the block up to a time.
+/// Returns how many of the `count` executions of an operator's block reached the operator. The last
+/// execution did not if the run ended in it before the operator. `by` returns the number of
+/// executions of the block up to a time.
 pub fn reached(
     traced: &Session,
     (function, op): (FuncId, OpId),
@@ -354,7 +355,7 @@ pub fn reached(
     Ok(count)
 }
 
-/// Resolves the number of an execution that a user names.
+/// Resolves the number of an execution that a user named.
 pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
     let number = match which {
         Occurrence::Kth(number) => number,
@@ -373,7 +374,7 @@ pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
         })
 }
 
-/// The command that explains why a place was not executed.
+/// Returns the command that explains why a place was not executed.
 pub fn why_not(file: &Path, at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
@@ -383,7 +384,7 @@ pub fn why_not(file: &Path, at: &str) -> String {
     )
 }
 
-/// The command that shows which decisions allowed a place to be executed.
+/// Returns the command that shows which decisions allowed a place to be executed.
 pub fn what_let_run(file: &Path, at: &str) -> String {
     format!("afterimage deps {} --at {}", pasted(file), shell_word(at))
 }

@@ -46,12 +46,12 @@ use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
-/// Each question builds the path and the values that it needs, if they do not exist yet. Each fails
-/// if the program has no such place, the run no such execution, the run cannot be executed or
-/// followed again, or the recording is damaged.
+/// Each question builds the path and the values that it needs, if they do not exist yet. It fails
+/// if the program has no such place, or the run no such execution. It also fails if the run cannot
+/// be executed or followed again, or the recording is damaged.
 impl Session {
     /// Returns how often functions, lines, blocks, edges or instructions were executed, in this run
-    /// and those of `others` together. A run is executed again if its recording has no counts yet.
+    /// and the runs of `others` together. Executes a run again if its recording has no counts yet.
     ///
     /// # Errors
     /// If the recordings are of several programs, the end of a run is unknown, or there is no such
@@ -96,8 +96,8 @@ impl Session {
         Ok(ask()?)
     }
 
-    /// Finds where a value came from. Without values, follows only the stretches of the run that
-    /// the answer needs. Then takes O(log n) for each step back.
+    /// Finds where a value came from. Without values, builds only the stretches of the run that the
+    /// answer needs. Each step back takes O(log n).
     ///
     /// # Errors
     /// If the program has no such place, the run no such execution, or the recording is damaged.
@@ -106,8 +106,8 @@ impl Session {
     }
 
     /// Returns the values that the statements at a place produced. Builds the path and the values
-    /// if they do not exist yet. Then takes O(log n) for each value, or as long as following the
-    /// run if that is faster.
+    /// if they do not exist yet. Each value then takes O(log n). Follows the run instead if that is
+    /// faster.
     ///
     /// # Errors
     /// If the program has no such place, the run no such executions, or the recording is damaged.
@@ -141,9 +141,9 @@ impl Session {
     }
 
     /// Returns what memory contained at a moment, what wrote it last, and what reads and writes it
-    /// next. Without values, the search is limited to about four million blocks forward and sixteen
-    /// million back; the answer marks what lies beyond. With values, takes O(log n) for each part
-    /// of the bytes.
+    /// next. Without values, searches at most about four million blocks forward and sixteen million
+    /// back, and marks what lies beyond in the answer. With values, takes O(log n) for each part of
+    /// the bytes.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory then, or
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// Returns the lines of the user's own code on which some executions depend, nearest first.
-    /// Builds what [`slice`](Self::slice) with a depth builds.
+    /// Builds the same data as [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
     /// As for [`slice`](Self::slice).
@@ -203,8 +203,8 @@ impl Session {
     }
 
     /// Returns the state at a moment: the call stack and the values of variables. If the moment is
-    /// a time and the recording has no values, the run is followed from the preceding snapshot. If
-    /// there are no snapshots, one re-execution takes them. Otherwise builds the path and the
+    /// a time and the recording has no values, follows the run from the preceding snapshot. One
+    /// re-execution takes the snapshots if there are none. Otherwise, builds the path and the
     /// values if they do not exist yet.
     ///
     /// # Errors
@@ -216,8 +216,8 @@ impl Session {
         }
     }
 
-    /// Like [`state`](Self::state), but answers only if neither the path nor the values exist, and
-    /// neither is needed.
+    /// Like [`state`](Self::state), but returns `None` unless the path and the values are missing
+    /// and the answer does not need them.
     ///
     /// # Errors
     /// As for [`state`](Self::state).
@@ -233,7 +233,8 @@ impl Session {
     }
 
     /// Returns what the run executed, in order. Builds the path if it does not exist yet. All
-    /// entries are in memory at once. A run has billions of them, so select a stretch or a number.
+    /// entries are in memory at once. A run may have billions of entries, so select a stretch or a
+    /// number.
     ///
     /// # Errors
     /// If the run has no such stretch, the program no such function, or the recording is damaged.
@@ -394,9 +395,9 @@ impl Session {
         })
     }
 
-    /// Decides whether a debugger shows the value of a variable that the unoptimised program
-    /// implies for this optimised run. Returns one answer for each variable. Builds the paths and
-    /// the values of both runs if they do not exist yet.
+    /// Decides whether a debugger shows, in this optimised run, the value of a variable that the
+    /// unoptimised program implies. Returns one answer for each variable. Builds the paths and the
+    /// values of both runs if they do not exist yet.
     ///
     /// # Errors
     /// If the runs cannot be compared, there is no such line or variable, or a recording is
@@ -420,8 +421,8 @@ impl Session {
         })
     }
 
-    /// Returns the source files from which the program's code comes. The run is executed again if
-    /// the recording has no counts yet.
+    /// Returns the source files from which the program's code comes. Executes the run again if the
+    /// recording has no counts yet.
     ///
     /// # Errors
     /// If the end of the run is unknown, or the run cannot be executed again.
@@ -430,10 +431,10 @@ impl Session {
     }
 
     /// Returns the text of a source file with the execution count of each line. The counts cover
-    /// the whole run, or a stretch of it, for which the path is built if it does not exist.
+    /// the whole run, or a stretch of it. For a stretch, builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If no code comes from the file, or as [`files`](Self::files).
+    /// If no code comes from the file, and as for [`files`](Self::files).
     pub fn source(&self, query: &SourceQuery) -> Result<SourceDocument, QuestionError> {
         self.about(|| query.answer(self))
     }
@@ -456,13 +457,14 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// Returns what the program printed, and when. For a long run whose values are not built,
-    /// answers only from stretches of the run.
+    /// Returns what the program printed, and when. For a long run without values, answers only from
+    /// stretches of the run.
     ///
     /// # Errors
     /// If these stretches do not suffice, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
-        // Building the values takes many times as long as the run did, and was not requested.
+        // The user did not ask for a build of the values, which takes many times as long as the run
+        // did.
         let refuse = |session: &Self| {
             if early::is_long(session)? && !check::is_built(session, Needs::Values) {
                 bail!(
@@ -478,8 +480,8 @@ impl Session {
         })
     }
 
-    /// Returns when a place was executed. A few executions are found in stretches of the run, if
-    /// these suffice. Otherwise builds the path if it does not exist yet.
+    /// Returns when a place was executed. Finds a few executions in stretches of the run, if these
+    /// suffice. Otherwise, builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If the program has no such place, the run no such stretch, or the recording is damaged.
@@ -496,8 +498,7 @@ impl Session {
         }
     }
 
-    /// Returns the name of a moment. Looks at stretches of the run first, and builds the path only
-    /// if these do not suffice.
+    /// Returns the name of a moment. Builds the path only if stretches of the run do not suffice.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.

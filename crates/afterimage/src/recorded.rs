@@ -1,4 +1,4 @@
-//! Messages about a run that has just been recorded.
+//! Writes messages about a run that has just been recorded.
 
 use afterimage_record::{RecordError, Uncertain};
 use afterimage_trace::{Interrupter, RawValue};

@@ -1,4 +1,4 @@
-//! Redundant loads, and redundant computations of expressions.
+//! Finds redundant loads, and redundant computations of expressions.
 
 use afterimage_analyses::dataflow::{path_expressions, path_redundancy};
 use afterimage_analyses::redundancy::{expression_redundancy, load_redundancy};
@@ -14,21 +14,23 @@ use crate::steps::follow;
 /// Asks which executions were redundant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedundancyQuery {
-    /// Loads, or pure operators.
+    /// Whether to examine loads or pure operators.
     pub of: RedundancyOf,
-    /// Only operators of this function.
+    /// The only function to examine, if one is given.
     pub function: Option<String>,
-    /// The largest number of operators. Those with the most redundant executions come first.
+    /// The maximum number of operators. The operators with the most redundant executions come
+    /// first.
     pub top: Option<u64>,
-    /// The number of routes to list for each operator, most frequent first.
+    /// The maximum number of routes to list for each operator, most frequent first.
     pub ways: u64,
-    /// Whether to also show the result by the path alone. It is shown for as many operators as are
-    /// listed, or for [`BY_PATH`](Self::BY_PATH) of them if all are listed.
+    /// Whether to also show the result by the path alone. It is shown for at most `top` operators,
+    /// or [`BY_PATH`](Self::BY_PATH) if all operators are listed.
     pub by_path: bool,
 }
 
 impl RedundancyQuery {
-    /// The number of operators with a result by the path alone, if all operators are listed.
+    /// The maximum number of operators with a result by the path alone, if all operators are
+    /// listed.
     pub const BY_PATH: u64 = 20;
 
     /// Answers the question.

@@ -1,12 +1,12 @@
-//! Requests to stop: what a signal means after earlier signals.
+//! Decides what a signal that asks to stop means after earlier signals.
 //!
 //! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
-//! process, and only if it is a request of its own. (A shell, `timeout` and a closing terminal send
-//! several signals for one request.)
+//! process, and only if it is a separate request. A shell, `timeout` and a closing terminal may
+//! send several signals for one request.
 
 use std::time::{Duration, Instant};
 
-/// The time within which a second Ctrl-C counts as the first one, sent twice.
+/// The time within which a second Ctrl-C counts as a copy of the first.
 const TWICE: Duration = Duration::from_millis(300);
 
 /// The time after a completed request during which other signals belong to that request.
@@ -53,20 +53,20 @@ impl StopRequests {
         Self(None)
     }
 
-    /// The first signal of the last request.
+    /// Returns the first signal of the last request.
     pub fn last(&self) -> Option<StopSignal> {
         self.0.map(|request| request.first)
     }
 
-    /// Other work begins. This completes an earlier request.
+    /// Completes an earlier request, because other work begins.
     pub fn complete(&mut self) {
         if let Some(request) = &mut self.0 {
             request.met = true;
         }
     }
 
-    /// The meaning of a signal that arrives now, given whether the current work can stop in an
-    /// orderly way.
+    /// Returns the meaning of a signal that arrives at `now`. `can_stop` says whether the current
+    /// work can stop in an orderly way.
     pub fn meaning(&mut self, signal: StopSignal, can_stop: bool, now: Instant) -> Meaning {
         let is_ctrl_c = signal == StopSignal::CtrlC;
         if let Some(request) = &mut self.0 {

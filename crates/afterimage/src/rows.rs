@@ -1,4 +1,4 @@
-//! Answers that are written row by row, because a run may have billions of rows.
+//! Writes answers row by row, because a run may have billions of rows.
 
 use std::error::Error;
 use std::io::Write;
@@ -18,7 +18,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Text or binary.
+    /// Returns whether the rows are text or binary.
     pub fn content(self) -> Content {
         match self {
             Self::Text | Self::Json => Content::Text,
@@ -27,7 +27,7 @@ impl Form {
     }
 }
 
-/// The destination of an answer. It is opened once the answer exists.
+/// The destination of an answer. It is opened only when the answer exists.
 pub trait Output {
     /// Writes a report.
     ///
@@ -49,19 +49,19 @@ pub struct Rows<'o> {
     pub limit: Option<u64>,
 }
 
-/// Passes the next part of a run that is being followed to the writer.
+/// Returns the next item of a run that is being followed, for the writer of rows.
 pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found: std::result::Result<T, E>,
 ) -> std::result::Result<T, PresentError> {
     found.map_err(|error| PresentError::Path(Box::new(error)))
 }
 
-/// How to see more rows than the text form shows.
+/// The options with which to see more rows than the text form shows.
 pub(crate) const MORE: &str = "--limit N, or -o FILE";
 
 impl Rows<'_> {
-    /// Lets `report` write rows. `report` returns whether there are more rows than it wrote, and
-    /// `more` says how to see these.
+    /// Lets `report` write rows. `report` returns whether there are further rows, and `more` says
+    /// how to see them.
     pub(crate) fn write(
         &self,
         more: &str,

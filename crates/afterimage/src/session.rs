@@ -32,16 +32,16 @@ use crate::source::source_map_with;
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
-/// A question builds at most one in this many stretches. Building all values at once is as fast as
-/// building more than that.
+/// The reciprocal of the share of stretches that a question may build. Building all values at once
+/// is as fast as building a larger share.
 const SHARE: usize = 8;
 
 /// A recording, and the means to build the parts of it that questions need.
 ///
-/// Whatever is built is added to the file, where the next session finds it. If two processes build
-/// at the same time, one waits for the other.
+/// Built data is added to the file, where the next session finds it. If two processes build at the
+/// same time, one waits for the other.
 ///
-/// Methods that only read are in its [`Recording`].
+/// The [`Recording`] has the methods that only read.
 pub struct Session {
     recording: Arc<Recording>,
     monitor: Arc<dyn Monitor + Send>,
@@ -96,8 +96,8 @@ impl Session {
         Ok(Self::of(Recording::of(at, file, module), monitor))
     }
 
-    /// Like [`open_with`](Self::open_with), for questions that need the end of the run. Reads the
-    /// path at the same time as the program.
+    /// Like [`open_with`](Self::open_with), but for questions that need the end of the run. Reads
+    /// the path and the program at the same time.
     ///
     /// # Errors
     /// As for [`open`](Self::open), and if the program is still running.
@@ -111,7 +111,7 @@ impl Session {
             let read = || recorded_directory(&file);
             let other = thread::Builder::new().spawn_scoped(scope, read);
             let loaded = files::recorded_program(at, &file);
-            // Without a second thread, this thread reads the path.
+            // If no second thread can be started, this thread reads the path.
             let directory = match other.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(directory)) => directory,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// Sets which code counts as the user's own. Text output folds the rest.
+    /// Sets which code counts as the user's own. Text output folds other code.
     #[must_use]
     pub fn looking_at(self, code: CodeFilter) -> Self {
         Self {
@@ -162,15 +162,16 @@ impl Session {
         let sources = sources_of(&self.recording, paths);
         Self {
             sources,
-            // If several files have one name, the choice between them depends on the sources.
+            // The sources decide between several files with the same name, so the debug information
+            // is read again.
             debug: Arc::default(),
             stretched: OnceLock::new(),
             ..self
         }
     }
 
-    /// Returns the same recording, for questions that `cancel` stops. The two sessions share
-    /// everything that either builds.
+    /// Returns a session for the same recording whose questions `cancel` stops. The two sessions
+    /// share everything that either builds.
     #[must_use]
     pub fn cancelled_by(&self, cancel: Arc<Cancel>) -> Self {
         Self {
@@ -180,17 +181,17 @@ impl Session {
         }
     }
 
-    /// The object that stops the builds of questions, if there is one.
+    /// Returns the object that stops the builds of questions, if there is one.
     pub(crate) fn cancel(&self) -> Option<&Arc<Cancel>> {
         self.cancel.as_ref()
     }
 
-    /// The flag that stops a build that begins now, if anything can stop it.
+    /// Returns the flag that stops a build that begins now, if the session can be cancelled.
     pub(crate) fn stop_flag(&self) -> Option<Arc<AtomicBool>> {
         self.cancel.as_ref().map(|cancel| cancel.flag())
     }
 
-    /// The same session with another recording.
+    /// Returns a copy of this session for another recording.
     fn on(&self, recording: Arc<Recording>) -> Self {
         Self {
             recording,
@@ -206,7 +207,7 @@ impl Session {
         }
     }
 
-    /// The program's source files.
+    /// Returns the program's source files.
     pub fn sources(&self) -> &Arc<SourceFiles> {
         &self.sources
     }
@@ -216,8 +217,9 @@ impl Session {
         &self.code
     }
 
-    /// A source map that attributes inlined library code to the lines of the user's own code that
-    /// it was inlined into. In a program without code of the user's own, all code counts as such.
+    /// Returns a source map that attributes inlined library code to the user's own lines that it
+    /// was inlined into. If the program contains no code of the user's own, all code counts as the
+    /// user's own.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         let folded = Folded::new(source, &self.code);
         if folded.shows_any() {
@@ -227,10 +229,9 @@ impl Session {
         }
     }
 
-    /// Returns the same recording, with stretches of its path and values instead of all of them.
-    /// Each stretch is built when a question needs it. Only snapshots, which one re-execution
-    /// takes, are added to the file. Returns `None` if the values exist, or if snapshots cannot be
-    /// taken.
+    /// Returns a session for the same recording that builds stretches of its path and values on
+    /// demand. Adds only snapshots to the file, which one re-execution takes. Returns `None` if the
+    /// values exist, or if snapshots cannot be taken.
     ///
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.
@@ -249,8 +250,8 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// Like [`stretched`](Self::stretched), but builds at most one stretch in `share`, or as many
-    /// as needed if `share` is 0.
+    /// Like [`stretched`](Self::stretched), but builds at most one stretch in `share`, or all
+    /// needed stretches if `share` is 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -281,9 +282,9 @@ impl Session {
         Ok(None)
     }
 
-    /// Answers a question that needs the path, or the values too. If the recording lacks them, asks
-    /// stretches of the run first, each built on demand. If these do not suffice, `build` adds
-    /// the missing parts, and the whole run answers the question.
+    /// Answers a question that needs the path, or both the path and the values. If the recording
+    /// lacks them, first asks stretches of the run, which are built on demand. If these do not
+    /// suffice, `build` adds the missing parts, and the whole run answers the question.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.
@@ -351,7 +352,7 @@ impl Session {
         })
     }
 
-    /// Asks about the program's variables, or why none are known.
+    /// Passes the program's variables to `ask`, or the reason why none are known.
     pub(crate) fn with_variables<R>(
         &self,
         ask: impl FnOnce(&Result<Variables<'_>, DebugError>) -> R,
@@ -359,13 +360,15 @@ impl Session {
         self.debug.with_variables(self.module(), ask)
     }
 
-    /// Resolves places in the program. The monitor is informed if a place is not taken literally.
+    /// Returns a resolver of places in the program. The monitor receives a remark if a place is not
+    /// taken literally.
     pub fn resolver<'a>(&'a self, names: &'a Names, source: &'a SourceMap<'a>) -> Resolver<'a> {
         let resolver = Resolver::new(self.program(), self.bytes(), names, source);
         resolver.heard_by(Some(self))
     }
 
-    /// Resolves positions in the run. Informs the monitor as [`resolver`](Self::resolver) does.
+    /// Returns a resolver of positions in the run. The monitor receives remarks as for
+    /// [`resolver`](Self::resolver).
     ///
     /// # Errors
     /// If the path was not built, or is damaged.
@@ -381,7 +384,7 @@ impl Session {
         Arc::clone(&self.monitor)
     }
 
-    /// The monitor that receives the session's reports.
+    /// Returns the monitor that receives the session's reports.
     pub fn monitor(&self) -> &dyn Monitor {
         &*self.monitor
     }
@@ -409,7 +412,7 @@ impl Session {
     /// Returns the path. Builds it if it does not exist yet. Refuses a path with gaps.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path), and if something was left out.
+    /// As for [`ensure_path`](Self::ensure_path), and if parts were left out.
     pub fn ensure_whole_path(&self) -> Result<&RecordedPath, SessionError> {
         let found = self.named(self.built_path())?;
         self.named(path::refuse_gaps(self.recording.at(), found))?;
@@ -421,9 +424,9 @@ impl Session {
         if let Some(recorder) = path::recorder(recording.at(), recording.file()) {
             return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
         }
-        // Other questions about the same recording may need only a part of the run. Snapshots are
-        // ready for them sooner than the whole path, so they are made first. The path is still
-        // built without snapshots.
+        // Other questions about the same recording may need only a part of the run. Make snapshots
+        // for them first, because these are ready sooner than the whole path. If there are no
+        // snapshots, the path is built nevertheless.
         let is_asked_more = self.cancel.is_some();
         if is_asked_more
             && matches!(recording.path(), Err(RecordingError::NoPath))
@@ -440,10 +443,11 @@ impl Session {
         )
     }
 
-    /// Reads a stretch of a path that was not built, but was written while the program ran, and
-    /// uses it as the recording's path. `wanted` receives the number of blocks of the run, and the
-    /// largest number of blocks in one of its paths. It returns the first and the last block. If
-    /// `wanted` returns `None`, or the path has been built, reads nothing and returns `false`.
+    /// Reads a stretch of a path that was not built but was written during the run, and uses it as
+    /// the recording's path. `wanted` receives the number of blocks of the run, and the largest
+    /// number of blocks in one of its paths. It returns the first and the last block of the
+    /// stretch. If it returns `None`, or the path has been built, this method reads nothing and
+    /// returns `false`.
     ///
     /// # Errors
     /// If the file is damaged, or `wanted` fails.
@@ -507,11 +511,11 @@ impl Session {
         self.ensure_values(&self.stop_flag().unwrap_or_default())
     }
 
-    /// Adds a filtered path in place of the present one.
+    /// Adds a filtered path, which replaces the present path.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path), and if nothing would be kept and `empty` refuses
-    /// that.
+    /// As for [`ensure_path`](Self::ensure_path), and if the filter keeps nothing and `empty`
+    /// refuses this.
     pub fn add_path(&self, filter: &PathFilter, empty: Empty) -> Result<bool, SessionError> {
         let cancel = self.stop_flag();
         let added = path::add_path(
@@ -524,8 +528,8 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Builds the path of a run that has just ended, from the words that the run wrote. Then drops
-    /// the words.
+    /// Builds the path of a run that has just ended, from the words that the run wrote, and then
+    /// drops the words.
     ///
     /// # Errors
     /// As for [`ensure_path`](Self::ensure_path).
@@ -551,9 +555,9 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Returns the executions of each block. If the file does not have them, counts them by running
-    /// the program again. Returns `None` if the recording was cut off before the end of the run was
-    /// written.
+    /// Returns the number of executions of each block. If the file has no counts, makes them by
+    /// running the program again. Returns `None` if the recording was cut off before the end of the
+    /// run was written.
     ///
     /// # Errors
     /// If the run cannot be executed again.
@@ -561,7 +565,7 @@ impl Session {
         self.named(counts::ensure_counts(self))
     }
 
-    /// Returns the counts that this session made, or those that `make` makes.
+    /// Returns the counts that this session has made, or calls `make` to make them.
     pub(crate) fn counts_once(
         &self,
         make: impl FnOnce() -> Result<Option<Counts>, Reason>,
@@ -574,7 +578,8 @@ impl Session {
     }
 
     /// Counts again, as `counting` says. Compares the result with the counts in the file, or stores
-    /// it. Returns `None` as [`ensure_counts`](Self::ensure_counts) does.
+    /// it if there are none. Returns `None` in the same cases as
+    /// [`ensure_counts`](Self::ensure_counts).
     ///
     /// # Errors
     /// As for [`ensure_counts`](Self::ensure_counts), and if the counts differ.
@@ -588,7 +593,7 @@ impl Session {
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.
     pub fn length(&self) -> anyhow::Result<u64> {
-        // A damaged path can be built again.
+        // A damaged path is ignored here, because it can be built again.
         if let Ok(path) = self.path() {
             return Ok(path.length());
         }
@@ -600,8 +605,8 @@ impl Session {
         }
     }
 
-    /// Passes `ask` the profile of the run, which says exactly how often functions, lines, blocks,
-    /// edges and instructions were executed.
+    /// Passes the profile of the run to `ask`: the exact counts of functions, lines, blocks, edges
+    /// and instructions.
     ///
     /// # Errors
     /// If the run cannot be executed again, its end is unknown, or `ask` fails.
@@ -631,7 +636,7 @@ impl Session {
     }
 }
 
-/// A recording's source files.
+/// Returns a recording's source files.
 fn sources_of(recording: &Recording, paths: SourcePaths) -> Arc<SourceFiles> {
     let sources = SourceFiles::new(recording.at(), paths);
     Arc::new(sources.embedded_in(recording.file().clone()))

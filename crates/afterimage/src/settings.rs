@@ -1,5 +1,5 @@
-//! The user's settings: a file `.afterimage.toml` in the current folder, or in the nearest folder
-//! above it that has one.
+//! Reads the user's settings from the file `.afterimage.toml`, which is in the current folder or in
+//! the nearest folder above it.
 
 use std::env;
 use std::fs;
@@ -21,8 +21,8 @@ pub struct Settings {
     /// The filter that selects the code to show.
     #[serde(deserialize_with = "code")]
     pub code: CodeFilter,
-    /// Where to find sources that have moved from the place in the debug information: `source-path
-    /// = ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
+    /// The new places of sources that have moved from the place in the debug information:
+    /// `source-path = ["OLD=NEW"]`. A relative NEW is relative to the folder of the settings file.
     #[serde(rename = "source-path", deserialize_with = "source_path")]
     pub source_path: Vec<Moved>,
 }
@@ -62,7 +62,8 @@ impl Settings {
         }
     }
 
-    /// Returns the places of sources: first those that a command names, then those in the settings.
+    /// Returns the places of sources: first the places that a command names, then the places in the
+    /// settings.
     ///
     /// # Errors
     /// If the command names a place that does not exist.

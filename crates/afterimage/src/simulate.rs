@@ -1,4 +1,4 @@
-//! Simulations of branch predictors and caches: running, storing and querying them.
+//! Runs, stores and queries simulations of branch predictors and caches.
 
 use std::io::Write;
 
@@ -49,7 +49,7 @@ pub fn specs(
     Ok(specs)
 }
 
-/// The default simulations: caches and a predictor like those of a present-day processor.
+/// Returns the default simulations: caches and a predictor as in a present-day processor.
 ///
 /// # Errors
 /// None.
@@ -65,12 +65,12 @@ pub fn default_specs() -> Result<Vec<Spec>> {
 /// Asks what branch predictors and caches would have missed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimulateQuery {
-    /// The simulations, as on the command line: `--cache 32k,8,64`. If empty, the simulations in
-    /// the recording. If it has none either, the defaults.
+    /// The simulations, as on the command line: `--cache 32k,8,64`. Empty means the simulations in
+    /// the recording or, if there are none, the defaults.
     pub specs: Vec<Spec>,
     /// The kind of rows. The default is a line, or a function if no line is known.
     pub by: Option<MissesBy>,
-    /// The largest number of rows of each simulation.
+    /// The maximum number of rows for each simulation.
     pub top: Option<u64>,
     /// Whether to store the outcome of every execution in the recording.
     pub save: bool,
@@ -104,8 +104,8 @@ impl SimulateQuery {
     }
 }
 
-/// Passes `ask` the misses of simulations, by row. By default, a row is a line, or a function if no
-/// lines are known.
+/// Passes the misses of simulations to `ask`, by row. By default, a row is a line, or a function if
+/// no lines are known.
 ///
 /// # Errors
 /// If the module cannot be read, or `ask` fails.
@@ -139,7 +139,7 @@ pub fn missed<R>(
     })))
 }
 
-/// Simulates without storing anything.
+/// Simulates without storing the results.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -154,7 +154,7 @@ fn remark(traced: &Session, text: String) {
     traced.monitor().note(traced.at(), &Note::Remark(text));
 }
 
-/// Reports a recording whose log was cut off before its path ends.
+/// Reports that the log of a recording was cut off before the end of its path.
 fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     let length = traced.path()?.length();
     if summary.blocks < length {
@@ -169,8 +169,9 @@ fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// Returns the requested simulations, or all in the recording if none are requested. Also returns
-/// the error to report if one of these is damaged. `again` repeats them without reading them.
+/// Returns the requested simulations, or all simulations in the recording if none are requested.
+/// Also returns the error to report if a simulation is damaged. `again` repeats the simulations
+/// without reading stored results.
 ///
 /// # Errors
 /// If the run cannot be followed, or nothing can be added to the file.
@@ -198,8 +199,8 @@ pub fn stored(
                     anyhow!("{error}: afterimage simulate {file} {spec} --again")
                 });
             }
-            // It is unknown which simulation to replace, so the damage must not make every later
-            // report fail.
+            // The damaged simulation cannot be identified or replaced, so the damage must not make
+            // every later report fail.
             None => {
                 let at = traced.at().display();
                 let text = format!("{at}: {error}, and its options cannot be read");
@@ -247,8 +248,8 @@ fn ensured(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSi
     found.collect()
 }
 
-/// Simulates and adds the results. Adds nothing if another process has added something meanwhile,
-/// because that may be the same.
+/// Simulates and adds the results. Adds nothing if another process has added something in the
+/// meantime, because it may be the same data.
 fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let at = traced.at();
     let lost = "histories cannot be added to the recording (--no-save simulates without)";
@@ -361,7 +362,7 @@ pub fn outcomes(
     }
 }
 
-/// The number of misses for which to look up the producer of the address.
+/// The maximum number of misses for which to look up the producer of the address.
 const SAMPLE: u64 = 16;
 
 /// Finds the worst sites of a simulation.
@@ -388,7 +389,8 @@ pub fn worst<'a, 'p>(
         else {
             continue;
         };
-        // Nothing waits for a store, and a bulk operator has no single address.
+        // Skip stores, for which no instruction waits, and bulk operators, which have no single
+        // address.
         if !kind.is_branch() && *kind != SiteKind::Load {
             continue;
         }
@@ -399,7 +401,8 @@ pub fn worst<'a, 'p>(
         let (function, op): (FuncId, OpId) = (*function, *op);
         let made = values.map(|values| producers(values, traced.program(), function, op, &sample));
         let last = sample.last().copied().unwrap_or(1);
-        // The index of a call comes after its arguments, so the slice of all operands is shown.
+        // The index of an indirect call is the operand after its arguments, so suggest the slice of
+        // all operands.
         let at = format!("@{}#{last}", place.offset);
         let about = match kind {
             SiteKind::Call => SliceAbout::Statement { at },

@@ -24,7 +24,7 @@ pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     }
     let text = String::from_utf8(bytes).map_err(|_| anyhow!("the text is not UTF-8"))?;
     let bytes = wat::parse_str(&text).map_err(|error| {
-        // The parser's message draws the place on several lines; one is enough.
+        // The parser's message draws the place on several lines. Keep one line.
         let message = error.to_string();
         let first = message.lines().next().unwrap_or_default();
         let place = message
@@ -65,7 +65,7 @@ pub fn source_map_with<'a>(
 /// The maximum number of functions that a message names.
 const NAMED: usize = 3;
 
-/// Lists the first of these names, and the number of further ones.
+/// Lists the first of these names, and the number of further names.
 fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let mut named = Vec::from_iter(names.take(NAMED).map(harmless));
@@ -76,10 +76,9 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 }
 
 /// Describes the executed functions without lines, which a report by line leaves out. Returns
-/// `None` if there are none, or if the module has no lines at all, which such reports state
-/// themselves. Functions that only the linker makes do not count, because they have no source. Less
-/// than a hundredth of the run is not mentioned, unless the module's debug information is stored
-/// elsewhere.
+/// `None` if there are none, or if the module has no lines at all, which the report states itself.
+/// Ignores functions that the linker makes, because they have no source. Also ignores less than a
+/// hundredth of the run, unless the module's debug information is stored elsewhere.
 pub fn without_lines(
     name: &Path,
     profile: &Profile<'_>,
@@ -106,7 +105,7 @@ pub fn without_lines(
         }
     }
     let total = profile.totals().instructions;
-    // Libraries have functions that are hidden from debuggers.
+    // Libraries hide some functions from debuggers, so a few functions without lines are normal.
     let is_worth = map.missing() != NoDebug::Nowhere || instructions >= total / 100;
     (!silent.is_empty() && is_worth).then(|| {
         format!(
@@ -120,7 +119,7 @@ pub fn without_lines(
     })
 }
 
-/// The message about debug information that does not belong to the code.
+/// Returns the message about debug information that does not belong to the code.
 fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> {
     let foreign = map
         .foreign()
@@ -141,7 +140,7 @@ fn foreign(name: &Path, module: &Module, map: &SourceMap<'_>) -> Option<String> 
     ))
 }
 
-/// The message about debug information that cannot be read.
+/// Returns the message about debug information that cannot be read.
 fn unread(name: &Path, map: &SourceMap<'_>) -> Option<String> {
     let mut warnings = map.warnings();
     let first = warnings.next()?;

@@ -1,4 +1,4 @@
-//! The call stack at a moment, and the values of its variables.
+//! Answers what the call stack was at a moment, and which values its variables had.
 
 use std::cell::{Cell, OnceCell};
 
@@ -32,23 +32,23 @@ pub struct StateQuery {
     pub at: String,
     /// The number of activations to show, from the innermost.
     pub depth: usize,
-    /// Show only this activation, counted from the innermost, which is 0.
+    /// The only activation to show, counted from 0 for the innermost. `None` means all.
     pub frame: Option<usize>,
     /// Whether to include the global variables.
     pub globals: bool,
 }
 
-/// The number of library calls that a stack may show in addition to the user's own calls.
+/// The maximum number of library calls that a stack shows in addition to the user's own calls.
 const LIBRARY: usize = 256;
 
-/// The number of global variables of the source to show.
+/// The maximum number of global variables of the source to show.
 const GLOBALS: usize = 200;
 
 impl StateQuery {
     /// The default number of activations.
     pub const DEPTH: usize = 10;
 
-    /// A query about the innermost activations at a moment.
+    /// Creates a query about the innermost activations at a moment.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -68,7 +68,7 @@ impl StateQuery {
                 positions.moment(&self.at)?
             }
         };
-        // Following the run is faster than asking stretches for each variable.
+        // Following the run once is faster than asking stretches for each variable.
         let followed = early(traced, |early| self.report_early(traced, early, at))?;
         if let Some(report) = followed {
             return self.view(traced, report);
@@ -153,7 +153,7 @@ impl StateQuery {
         let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
         let at_call = |activation: &Activation<'_>, variable| {
             let (time, op) = (activation.time, activation.op);
-            // Other variables are looked up in the values.
+            // Look up other variables in the values.
             let found = early.variable_before(&bodies, (time, op), variable);
             found.ok().flatten()
         };
@@ -202,7 +202,7 @@ impl StateQuery {
         found.transpose().map(Option::flatten)
     }
 
-    /// The number of activations that the answer needs.
+    /// Returns the number of activations that the answer needs.
     fn most(&self) -> usize {
         match self.frame {
             Some(frame) => frame.saturating_add(1),
@@ -222,7 +222,7 @@ impl StateQuery {
     fn view(&self, session: &Session, report: StateReport) -> Result<StateView> {
         Ok(StateView {
             report,
-            // Shows the place where the run ended, unless the run returned.
+            // Show the place where the run ended, unless the run returned.
             results: match self.at.trim() {
                 "end" => results(session.file())?,
                 _ => None,
@@ -233,14 +233,14 @@ impl StateQuery {
 
 /// Access to the activations that are open at a moment.
 trait Activations<'a> {
-    /// An activation that waits for a call, at the moment before the call. The number is its
-    /// position, from 0 for the innermost.
+    /// Returns an activation that waits for a call, at the moment before the call. The number is
+    /// its position, from 0 for the innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
-    /// An activation at its beginning.
+    /// Returns an activation at its beginning.
     fn entry(&self, call: &Call) -> Result<Activation<'a>>;
 
-    /// The last write to a local since the activation began.
+    /// Returns the last write to a local since the activation began.
     fn written(
         &self,
         call: &Call,
@@ -287,7 +287,7 @@ struct ByStretches<'s, 'a> {
 }
 
 impl ByStretches<'_, '_> {
-    /// The depth of an activation, counted from the outermost.
+    /// Returns the depth of an activation, counted from the outermost.
     fn depth(&self, number: usize) -> usize {
         self.standing.open.len() - 1 - number
     }
@@ -320,7 +320,7 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
         activation: &Activation<'s>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
-        // If the path cannot be read, that failure is reported instead.
+        // If the path cannot be read, `failure` reports the error.
         let path = self.failure.keep(self.early.path());
         let path = path.ok_or(StateError::NoMoment(activation.time))?;
         activation.written(path, self.bodies, call.entered, local)
@@ -328,18 +328,18 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
 }
 
 impl<'a> ByValues<'_, 'a> {
-    /// The report, from the trace alone if that suffices, otherwise by following the run to the
-    /// moment.
+    /// Returns the report. Takes it from the trace alone if that suffices, and otherwise follows
+    /// the run to the moment.
     fn report(&self, scene: &Scene<'_, 'a>, asked: &StateContext<'_, '_>) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
         let outside = || recorded.outside();
-        // The machine knows the locals at once; finding them in the trace would be in vain.
+        // If the run must be followed anyway, do not look up locals in the trace first.
         if !asked.will_need_memory()? {
             let is_enough = || recorded.is_enough();
             if let Some(report) = asked.of_contents(&recorded, &outside, &is_enough)? {
                 return Ok(report);
             }
-            // If the trace lacks values of a waiting activation, they are nowhere else.
+            // The trace is the only source for values of waiting activations.
             if let Some(error) = recorded.failure()
                 && asked.stack.len() > 1
             {
@@ -371,7 +371,7 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The moment in question. `Variables` is invariant in its lifetime, hence the second lifetime.
+/// The moment in question. It has a second lifetime because `Variables` is invariant in its own.
 struct StateContext<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,
@@ -393,8 +393,7 @@ struct StateContext<'s, 'v> {
 }
 
 impl StateContext<'_, '_> {
-    /// Makes the report from these contents. Returns `None` as soon as they turn out to be
-    /// insufficient.
+    /// Makes the report from these contents. Returns `None` as soon as they prove insufficient.
     fn of_contents(
         &self,
         contents: &dyn Contents,
@@ -433,7 +432,7 @@ impl StateContext<'_, '_> {
         Ok(is_enough().then_some(report))
     }
 
-    /// Whether memory is probably needed, judged by the innermost activation.
+    /// Whether the answer probably needs memory, judged by the innermost activation.
     fn will_need_memory(&self) -> Result<bool> {
         let guess = Guess::default();
         if self.query.globals {
@@ -489,7 +488,7 @@ impl StateContext<'_, '_> {
             }
         });
         let inlined = inlined.collect();
-        // A library call is shown by the line that made it, unless the user asked for the call
+        // A library call is shown as the line that made it, unless the user asked for the call
         // itself.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;

@@ -1,4 +1,4 @@
-//! Follows a run, for questions that need all of it.
+//! Follows a run for questions that need all of it.
 
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::Run;
@@ -45,8 +45,8 @@ pub fn follow_telling<T>(
 ) -> Result<T> {
     let path = session.path()?;
     let mut run = session.run_from_checkpoints()?;
-    // A stretch of a path is followed from the snapshot before it. Questions about a whole path may
-    // also need what happened before a snapshot, such as who wrote a byte.
+    // A path with gaps is followed from the snapshot before each stretch. A whole path is followed
+    // from its beginning, because questions about it may need earlier writers of bytes.
     if gaps(path).is_some() {
         run.snapshots = session.snapshots()?;
     }

@@ -2,10 +2,10 @@
 //!
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
 //! standard input, the time and random numbers. The arguments, the environment and the names of
-//! folders are also input. Without it, no run can be repeated. Everything that reveals the input in
-//! another form is removed, too: values, snapshots, accesses, slices, embedded sources. Replacing
-//! the input by other bytes was rejected, because answers would be wrong. Only listed sections
-//! stay, so unknown sections of a later version are removed, too.
+//! folders are also input. Without the input, no run can be repeated. Data that reveals the input
+//! in another form is removed, too: values, snapshots, accesses, slices, embedded sources.
+//! Replacing the input by other bytes was rejected, because answers would be wrong. Only listed
+//! sections stay, so unknown sections of a later version are also removed.
 
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub struct Stripped {
 /// Linear in the kept data.
 ///
 /// # Errors
-/// If the recording was cut off or made with another engine, so that nothing can be rebuilt. Also
+/// If nothing can be rebuilt, because the recording was cut off or made with another engine. Also
 /// if the recording is damaged or cannot be written, the program is still running, or `stop` is
 /// set.
 pub fn strip(
@@ -112,8 +112,8 @@ pub struct Kept {
 }
 
 /// Drops the program's input from a recording, and everything that reveals it. The run can then no
-/// longer be executed again. Counts and path stay if they were built. Checks the rest first and
-/// writes it to a new file, which then replaces the old one. Linear in the kept data.
+/// longer be executed again. The counts and the path stay if they were built. Checks the rest first
+/// and writes it to a new file, which then replaces the old one. Linear in the kept data.
 ///
 /// # Errors
 /// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be
@@ -157,8 +157,7 @@ fn without_inputs(
     Ok((stripped, kept))
 }
 
-/// Rewrites a recording if anything must be dropped. First reads the parts that remain to their
-/// ends.
+/// Rewrites a recording if it contains parts to drop. First reads the remaining parts completely.
 fn rewritten(
     at: &Path,
     file: &TraceFile,
@@ -194,7 +193,7 @@ fn rewritten(
     })
 }
 
-/// Returns the same error for all ways in which the work can be stopped.
+/// Maps all errors that mean that the work was stopped to one error.
 fn not_removed(why: Reason) -> Reason {
     match why {
         Reason::Cancelled { .. } | Reason::File(TraceError::Stopped) => Reason::NotRemoved,

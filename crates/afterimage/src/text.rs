@@ -1,15 +1,15 @@
-//! Text for one line of a message.
+//! Prepares text for one line of a message.
 
 use std::path::Path;
 
 use afterimage_present::{is_hidden, shell_name};
 
-/// The name of a file, for pasting into a command.
+/// Writes the name of a file for pasting into a command.
 pub fn pasted(path: &Path) -> String {
     shell_name(&path.display().to_string())
 }
 
-/// Makes text that may come from a guest or a hostile file harmless: one line that cannot control a
+/// Converts text that may come from a guest or a hostile file to one line that cannot control a
 /// terminal.
 pub fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

@@ -58,7 +58,7 @@ impl Bounds {
         )
     }
 
-    /// The stretch from one statement to another, both included. A time or a call stands for a
+    /// Returns the stretch from one statement to another, inclusive. A time or a call stands for a
     /// whole block.
     fn exactly(
         &self,
@@ -86,7 +86,7 @@ impl Bounds {
     }
 }
 
-/// The window from one time to another, both included.
+/// Returns the window from one time to another, inclusive.
 fn window(first: u64, last: u64) -> Result<Window> {
     if first > last {
         bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
@@ -108,12 +108,12 @@ pub enum Level {
     Line,
     /// A statement, with its values.
     Statement,
-    /// An access of memory.
+    /// An access to memory.
     Memory,
 }
 
 impl Level {
-    /// The corresponding level, if entries are found by following the run.
+    /// Returns the corresponding level, if entries are found by following the run.
     fn of_steps(self) -> Option<steps::Level> {
         match self {
             Self::Statement => Some(steps::Level::Statement),
@@ -130,7 +130,7 @@ pub enum StepInto {
     /// All calls.
     #[default]
     Calls,
-    /// Calls of one function, by the name that a user gives.
+    /// Calls to one function, given by name.
     Function(String),
     /// No calls.
     Nothing,
@@ -143,22 +143,22 @@ pub type TraceReport = WithRows<TraceHead>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceQuery {
     pub bounds: Bounds,
-    /// The largest number of entries, counted from the end of the stretch.
+    /// The maximum number of entries, counted from the end of the stretch.
     pub last: Option<u64>,
     /// Whether to go backward.
     pub reverse: bool,
-    /// Report only entries of this function.
+    /// The only function with entries in the report, if one is given.
     pub function: Option<String>,
     pub level: Level,
     /// The number of levels of calls to show, counted from the beginning of the stretch.
     pub depth: usize,
-    /// At level `line`, the calls to enter.
+    /// The calls to enter, at level `line`.
     pub into: StepInto,
-    /// The largest number of entries.
+    /// The maximum number of entries.
     pub limit: Option<u64>,
 }
 
-/// A stretch, and what its entries are shown with.
+/// A stretch, and the data needed to show its entries.
 #[derive(Clone, Copy)]
 struct Shown<'s, 'p> {
     program: NamedProgram<'p>,
@@ -176,7 +176,7 @@ enum Target<'o> {
 }
 
 impl TraceQuery {
-    /// A query about the whole run.
+    /// Creates a query about the whole run.
     pub fn new(level: Level) -> Self {
         Self {
             bounds: Bounds::default(),
@@ -191,11 +191,11 @@ impl TraceQuery {
     }
 }
 
-/// The largest number of statements or accesses that may be requested from the end. They are kept
+/// The maximum number of statements or accesses to request from the end of a stretch. They are kept
 /// in memory.
 const MOST_LAST: u64 = 10_000_000;
-/// The largest number of blocks to read from a path that is not compacted. Compacting the whole
-/// path takes longer than reading this many blocks twice.
+/// The maximum number of blocks to read from a path that is not compacted. Compacting the whole
+/// path takes longer than reading this number of blocks twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
 
 impl TraceQuery {
@@ -219,9 +219,8 @@ impl TraceQuery {
         Ok(())
     }
 
-    /// Uses only the requested part of the words of a path that is not compacted. If the request is
-    /// bounded by times, the whole path need not be compacted. The run may still be unfinished.
-    /// Returns whether this is possible.
+    /// Reads only the requested part of a path that is not compacted, if times bound the request.
+    /// The run may still be unfinished. Returns whether this is possible.
     ///
     /// # Errors
     /// If the file is damaged, or the stretch is empty.
@@ -245,7 +244,7 @@ impl TraceQuery {
                 None => Ok(Some(default)),
             };
             let (first, last) = (time("--from", from, 1)?, time("--to", to, length)?);
-            // Other positions can only be found in the whole path.
+            // Positions other than times can only be found in the whole path.
             let (Some(first), Some(last)) = (first, last) else {
                 return Ok(None);
             };
@@ -253,7 +252,7 @@ impl TraceQuery {
             let (first, last) = match (self.last, self.limit) {
                 (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
                 (Some(_), _) => return Ok(None),
-                // One more entry than the limit shows whether there are more.
+                // Request one more entry than the limit, to learn whether there are more.
                 (None, Some(limit)) => {
                     let blocks_of = if blocks { 1 } else { longest };
                     let enough = limit.saturating_add(1).saturating_mul(blocks_of);
@@ -273,13 +272,13 @@ impl TraceQuery {
         })
     }
 
-    /// Like [`use_words`](Self::use_words), for the last steps, if the run is long or has
-    /// snapshots. The steps are found by following the run from a snapshot.
+    /// Like [`use_words`](Self::use_words), but for the last steps of a run that is long or has
+    /// snapshots. Finds the steps by following the run from a snapshot.
     fn use_last(&self, session: &Session, level: steps::Level, count: u64) -> Result<bool> {
         if is_long(session)? {
             ensure_for_questions(session)?;
         }
-        // The whole path serves as well.
+        // If the whole path exists, it is used.
         if session.newest().last(Kind::PATH_INDEX).is_some() {
             return Ok(false);
         }
@@ -301,8 +300,8 @@ impl TraceQuery {
         Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
-    /// Writes the entries. `is_stretch` says that only a stretch of the path exists. For the rest
-    /// of the run, only the number of blocks is known. `writing` runs the writer.
+    /// Writes the entries. `is_stretch` says that only a stretch of the path exists, and that only
+    /// the number of blocks is known outside it. `writing` runs the writer.
     ///
     /// # Errors
     /// If there is no such stretch or function, the recording is damaged, or writing fails.
@@ -519,7 +518,7 @@ impl TraceQuery {
                             let next = exact.unwrap_or_else(|| time.to_string());
                             ending(out, traced, stretch, Some(Rest { next, count: None }))?;
                         } else {
-                            // Continuing from there would show the same lines again.
+                            // A continuation from this position would show the same lines again.
                             writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                         }
                     }
@@ -545,7 +544,7 @@ impl TraceQuery {
         let folded = session.folded(program.source);
         lines::check(program.source)?;
         let limit = self.limit;
-        // One more line than the limit shows whether there are more.
+        // Request one more line than the limit, to learn whether there are more.
         let most = limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX)
         });
@@ -664,7 +663,7 @@ impl TraceQuery {
                 let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
                 return Ok(next.map(|next| Rest {
                     next: next.to_string(),
-                    // The entry that exceeds the limit has already been taken.
+                    // The source has already returned the entry that exceeds the limit.
                     count: match &source {
                         CallSource::Of(calls, _) => Some(calls.count() + 1),
                         CallSource::Tree(_) => None,
@@ -676,7 +675,7 @@ impl TraceQuery {
     }
 }
 
-/// Whether a function is open at a time. The function may return without executing another block.
+/// Whether a function is open at a time, even if it returns without executing another block.
 fn is_open(path: &RecordedPath, function: FuncId, time: u64) -> Result<bool> {
     let mut cursor = path.cursor();
     cursor.seek(time)?;

@@ -1,4 +1,4 @@
-//! Verifies a recording: every byte, every invariant, and that the run can be repeated.
+//! Verifies a recording: checks every byte and every invariant, and repeats the run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub enum Execute {
     Not,
 }
 
-/// Copies everything intact in a recording to another file. Returns sentences about what was lost.
+/// Copies all intact parts of a recording to another file. Returns sentences about the lost parts.
 ///
 /// # Errors
 /// If the program or the description of the run is lost, or if the copy already exists or cannot be
@@ -73,7 +73,7 @@ pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
-/// Verifies a recording. `module` supplies its program, and is not called if the file itself is
+/// Verifies a recording. `module` supplies the program; it is not called if the file itself is
 /// damaged.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub fn verify(
     monitor: &dyn Monitor,
 ) -> Result<VerifyReport> {
     let found = file.verify();
-    // If a recording was cut off, the log and the words of the path have no last chunk.
+    // In a recording that was cut off, the log and the words of the path lack their last chunk.
     let torn = |rule| !found.ended && rule == Rule::Complete;
     let findings = found.findings.iter().filter(|one| !torn(one.rule));
     let mut report = VerifyReport {
@@ -291,15 +291,15 @@ impl Checker<'_> {
         self.at.display().to_string()
     }
 
-    /// Reports the progress of an execution, in events of its log. If the run hardly called the
-    /// host, events say nothing about progress.
+    /// Reports the progress of an execution in events of its log. Reports nothing for a run with
+    /// few events, because these say nothing about progress.
     fn events(&self, doing: &'static str, events: u64) -> Progress {
         let total = Some(events).filter(|events| *events >= TELLING);
         self.monitor.begin(Work::Question(doing), total)
     }
 
-    /// Checks the descriptions of the functions that are missing from the path and from the values.
-    /// Returns the fault, if any.
+    /// Checks the descriptions of the functions that are missing from the path and the values.
+    /// Returns the first fault, if there is one.
     fn left_out(&self) -> Option<String> {
         let &Self { file, module, .. } = self;
         let source = source_map(self.at, module, self.monitor);
@@ -334,7 +334,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Counts again, and returns the fault in the counts in the file, if any.
+    /// Counts again, and returns the fault in the stored counts, if there is one.
     fn recounted(&self) -> Result<Option<String>> {
         let file = self.file;
         let name = || self.name();
@@ -366,7 +366,8 @@ impl Checker<'_> {
     }
 }
 
-/// Reports data that was made along a path that is not in the file, so that it cannot be checked.
+/// Reports data that cannot be checked, because the path along which it was made is not in the
+/// file.
 fn along_no_path(file: &TraceFile) -> Option<String> {
     let made = [
         Section::VALUES_INDEX,

@@ -1,4 +1,4 @@
-//! WebAssembly locals by their names in the name section, for functions whose variables the debug
+//! Reads WebAssembly locals by their names in the name section, for functions that the debug
 //! information does not describe.
 
 use afterimage_analyses::why::ValType;
@@ -27,8 +27,8 @@ pub struct WasmLocal<'w, 'a> {
 }
 
 impl WasmLocal<'_, '_> {
-    /// Computes `wanted` from the local's value at each of the moments. The local has no value
-    /// where the trace lacks it.
+    /// Computes `wanted` from the local's value at each of the moments. The value is missing at
+    /// moments where the trace lacks it.
     ///
     /// # Errors
     /// If the trace is damaged.

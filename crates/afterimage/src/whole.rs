@@ -1,5 +1,5 @@
-//! The cost of the user's lines, including the library code that they call. Counts show the cost of
-//! inlined code. The path shows which lines called library functions.
+//! Computes the cost of the user's lines, including the library code that they call. The counts
+//! supply the cost of inlined code. The path shows which lines called library functions.
 
 use std::collections::HashMap;
 
@@ -32,7 +32,7 @@ pub(crate) fn whole_lines(
         let costs = profile.costs(&folded)?;
         let unpaid = profile.unpaid(&folded, &costs, stops)?;
         let path = session.ensure_whole_path()?;
-        // The payers, by number. Number 0 is nobody.
+        // The payers by number. Number 0 stands for nobody.
         let mut payers = vec![PaidBy::Nobody];
         let mut known = HashMap::from([(PaidBy::Nobody, 0)]);
         let mut number = |by: PaidBy| -> Payer {

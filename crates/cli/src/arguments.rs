@@ -19,7 +19,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
 
-/// Defines the values of an option. Each stands for the value of the same name in a library's type.
+/// Defines the values of an option. Each stands for the value with the same name in a library's
+/// type.
 macro_rules! choices {
     ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -79,7 +80,7 @@ pub(crate) struct ReportArguments {
     pub file: PathBuf,
 }
 
-/// The arguments of a guest.
+/// Returns the arguments of a guest.
 pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
     let args = args.iter().map(|arg| {
         let text = arg.to_str().map(str::to_owned);
@@ -88,7 +89,7 @@ pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
     args.collect()
 }
 
-/// The first option that was given, if any.
+/// Returns the first option that was given, if any.
 pub(crate) fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
     let given = options.iter().find(|(_, is_given)| *is_given);
     given.map(|(name, _)| *name)
@@ -122,7 +123,7 @@ impl OutputArguments {
         }
     }
 
-    /// The style of the report.
+    /// Returns the style of the report.
     pub(crate) fn style(&self) -> Style {
         self.color.style(self.output.as_deref())
     }
@@ -152,7 +153,8 @@ impl CodeArguments {
         self.code.is_some()
     }
 
-    /// Returns the code to show: as requested, or else as in the user's settings.
+    /// Returns the code to show: the requested code or, by default, the code in the user's
+    /// settings.
     pub(crate) fn filter(&self) -> Result<CodeFilter> {
         match &self.code {
             Some(code) => Ok(code.clone()),
@@ -177,8 +179,8 @@ impl SourceArguments {
         !self.source_path.is_empty()
     }
 
-    /// Returns the places of source files: first those requested, then those in the user's
-    /// settings.
+    /// Returns the places of source files: first the requested places, then the places in the
+    /// user's settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
     }
@@ -260,7 +262,7 @@ pub(crate) struct RunArguments {
 const DEFAULT_STACK: usize = afterimage_record::RECORD_STACK / 1024;
 
 impl RunArguments {
-    /// Returns the recorder's task, with these options and arguments.
+    /// Returns the task for the recorder, from these options and arguments.
     pub(crate) fn query(&self, program: &Path, args: &[String]) -> Result<RecordQuery> {
         let grants = Grants {
             dirs: &self.dir,
@@ -279,7 +281,7 @@ impl RunArguments {
         })
     }
 
-    /// The options that were given, each with its value.
+    /// Returns the options that were given, each with its value.
     fn options(&self) -> Vec<(&'static str, Option<OsString>)> {
         let stack = Some(self.stack).filter(|stack| *stack != DEFAULT_STACK);
         let dirs = self.dir.iter().map(|dir| ("--dir", Some(dir.into())));
@@ -306,12 +308,12 @@ impl RunArguments {
         words.flatten().collect()
     }
 
-    /// The first option that was given, if any.
+    /// Returns the first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         self.options().first().map(|(name, _)| *name)
     }
 
-    /// The time limit.
+    /// Returns the time limit.
     fn limit(&self) -> Result<Option<Duration>> {
         self.timeout
             .map(|seconds| match Duration::try_from_secs_f64(seconds) {
@@ -321,7 +323,7 @@ impl RunArguments {
             .transpose()
     }
 
-    /// The stack in bytes.
+    /// Returns the stack in bytes.
     fn stack_bytes(&self) -> Result<usize> {
         if !(16..=64 << 10).contains(&self.stack) {
             bail!("--stack {}: give between 16 and 65536 KiB", self.stack);

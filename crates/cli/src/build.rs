@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if is_there || session.add_path(&filter, Empty::Refused)? {
         return Ok(Exit::Success);
     }
-    // Another process has added something meanwhile.
+    // Another process has added data in the meantime.
     run(arguments)
 }
 
@@ -98,7 +98,7 @@ fn full(arguments: &Arguments, session: Session) -> Result<Exit> {
     if stoppable(|stop| session.add_values(&kept, adds, stop))? {
         return Ok(Exit::Success);
     }
-    // Another process has added something meanwhile.
+    // Another process has added data in the meantime.
     full(arguments, lens::session(at)?)
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// What the nodes stand for [default: dbb]
     #[arg(long, requires = "dynamic")]
     nodes: Option<NodesArgument>,
-    /// Write all timestamps, however many there are
+    /// Write all timestamps, without a limit
     #[arg(long, requires = "dynamic")]
     whole: bool,
     /// Format of the graph
@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
 
 formats!(Text, Dot, Json);
 
-// The nodes of a dynamic graph.
+// Defines the nodes of a dynamic graph.
 choices! { NodesArgument => GraphNodes {
     /// Dynamic basic blocks: chains that execute as a whole
     #[value(name = "dbb")]
@@ -76,7 +76,7 @@ choices! { NodesArgument => GraphNodes {
     Blocks,
 }}
 
-// Placements of counters that need no earlier run.
+// Defines the placements of counters that need no earlier run.
 choices!(CountersArgument => Mode { Quick, Slow, Program });
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {

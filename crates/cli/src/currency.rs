@@ -19,8 +19,9 @@ use crate::lens::{self, traced_whole};
 /// corresponding stop of the unoptimised run is found, and the variable is read in both. It is
 /// *current* if the values are the same. It is *not current* if they differ because an assignment
 /// was moved or removed; the report names that assignment. Otherwise it is *not available*. With #K
-/// one stop is examined, otherwise all. So the answer holds for this execution, not for all
-/// possible ones. The report names what it cannot decide; docs/CURRENCY.md has the rules.
+/// one stop is examined, otherwise all stops. The answer holds for this execution, not for all
+/// possible executions. The report names the cases that it cannot decide; docs/CURRENCY.md has the
+/// rules.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage currency [OPTIONS] --unoptimised <A.aft> --at <LOC#K> <B.aft>"
@@ -38,15 +39,14 @@ pub(crate) struct Arguments {
     /// should hold
     #[arg(long, value_name = "FILE.aft")]
     unoptimised: PathBuf,
-    /// The line, and which arrival at it in the optimised run: file.c:42, file.c:42#K,
-    /// file.c:42#last
+    /// The line, and the arrival at it in the optimised run: file.c:42, file.c:42#K, file.c:42#last
     #[arg(long, value_name = "LOC[#K]")]
     at: String,
     /// The source variable or expression: total, p->next, s.member [default: a summary of all
     /// variables in scope there]
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
-    /// Also match statements by what they did, as `afterimage match` does, to find the moment that
+    /// Also match statements by their effects, as `afterimage match` does, to find the moment that
     /// corresponds to a stop; this is evidence, not proof
     #[arg(long = "match")]
     matching: bool,

@@ -11,11 +11,11 @@ use crate::lens::traced_whole;
 
 /// Answer a GEN-KILL question at each execution of a place
 ///
-/// The answer is "always", "never" or the number of executions, together with what decided it. It
-/// looks only at the path that the run took: it claims nothing about other paths, and assumes
-/// nothing about this one. A fact is about the call that executes the place, including everything
-/// that it calls. The report also shows what decided single executions, which are numbered from 1
-/// in order of time.
+/// The answer is "always", "never" or the number of executions, with the places that decided it. It
+/// covers only the path that the run took: it claims nothing about other paths, and assumes nothing
+/// about this path. A fact is about the call that executes the place, including its callees. The
+/// report also shows which places decided single executions, which are numbered from 1 in order of
+/// time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Facts:
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
 formats! {
     Text,
     Json,
-    /// One row for each operator and what decided
+    /// One row for each operator and each place that decided
     Csv,
 }
 

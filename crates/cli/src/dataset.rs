@@ -14,14 +14,15 @@ use crate::signals::leave_last_words;
 /// Options that apply only to tables.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Write only these windows of parquet, by number from 0, for example 0..8; several processes
+    /// With parquet, write only these windows, by number from 0, such as 0..8; several processes
     /// may write one folder
     #[arg(long, value_name = "A..B")]
     window: Option<Selected>,
-    /// Give each window of parquet N blocks [default: 1048576]
+    /// With parquet, give each window N blocks [default: 1048576]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     window_blocks: Option<u64>,
-    /// Write only these tables of windows: calls, steps, values, memory, dependences [default: all]
+    /// With parquet, write only these tables of windows: calls, steps, values, memory, dependences
+    /// [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     tables: Vec<String>,
 }
@@ -49,7 +50,7 @@ impl Arguments {
         };
         let session = traced_whole(recording)?;
         if query.needs_values()? {
-            // Ctrl-C keeps the values that are built so far.
+            // Ctrl-C keeps the values that have been built so far.
             values(&session)?;
         }
         let shown = folder.display();

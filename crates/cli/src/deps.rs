@@ -11,20 +11,21 @@ use crate::lens;
 
 /// Show what one execution of a statement depends on
 ///
-/// It shows what computed the operands, what wrote the bytes that were read, and what let the
-/// statement run. Operands are traced through all copies: locals, the operand stack, arguments and
-/// results. The bytes that a load or memory.copy reads may come from several writers. Branches may
-/// select an operand from several values, as an `if` with a result does. Such branches are listed
-/// as what moved the value.
+/// It shows what computed the operands, what wrote the bytes that were read, and which decisions or
+/// calls led to the statement. Operands are traced through all copies: locals, the operand stack,
+/// arguments and results. The bytes that a load or memory.copy reads may come from several writers.
+/// A branch may select an operand from several values, as an `if` with a result does. The report
+/// lists such a branch as having moved the value.
 ///
 /// With --forward it shows the reverse: what used the result, in order of time, and what ran
 /// because of the execution, if it is a branch or a call. These are exactly the executions that
-/// list it when you ask backward, except for what moved their operands. For a call, they are the
-/// uses of its results, whoever computed these, and of what the host wrote during it.
+/// list this one when you ask backward, except for the branches that moved their operands. For a
+/// call, they are the uses of its results, even if a callee computed these, and the uses of bytes
+/// that the host wrote during the call.
 ///
-/// Both directions include memory that the host reads: for a call of fd_write, what wrote the bytes
-/// that it printed; for a store, the host calls that read its bytes before something overwrote
-/// them.
+/// Both directions include memory that the host reads: for a call to fd_write, the writers of the
+/// bytes that it printed; for a store, the host calls that read its bytes before they were
+/// overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,8 +39,8 @@ Examples:
   afterimage deps app.aft --at parse+0x31#5 --forward --control")]
 pub(crate) struct Arguments {
     /// The statement and its execution: func+0x2a#K, @0x1f3#last [default: the first]; or
-    /// file.c:42#K, the statements that the K-th arrival at the line executes; or func#K, those of
-    /// the K-th call, each at its first execution in it
+    /// file.c:42#K, the statements that the K-th arrival at the line executes; or func#K, the first
+    /// execution of each statement in the K-th call
     #[arg(long, value_name = "PLACE#K")]
     at: String,
     /// Show what it depends on; this is the default

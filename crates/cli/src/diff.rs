@@ -26,7 +26,7 @@ use crate::output::{say, say_not_at_hand};
 /// recordings of the same program are followed side by side, so the first difference is exact:
 /// everything before it is the same in both. If the runs ended differently, the report says that
 /// first. Then it shows where control diverges, the first byte of output that differs, the lines
-/// that ran a different number of times, and what to ask next.
+/// that ran a different number of times, and questions to ask next.
 ///
 /// Programs that differ only in at most 64 operators, or in bytes of data, are also followed side
 /// by side. The report names each replaced operator, and the executions in which its result differs
@@ -35,12 +35,13 @@ use crate::output::{say, say_not_at_hand};
 /// Recordings of other programs are treated as two versions that ran on the same input. The report
 /// compares their output, and the statements that correspond according to `afterimage match`.
 /// Suspects are operators that differ in otherwise equal functions, and statements with equal
-/// inputs whose output, from the beginning, is one that no similar statement has.
+/// inputs and a first output that no similar statement has.
 ///
-/// With --pass and --fail it ranks lines and values that tell failing executions from passing ones,
-/// by Ochiai's coefficient. A line scores 1 if it ran in every failing execution and in no passing
-/// one. A statement scores 1 if, in every failing execution and in no passing one, it had some
-/// value that is negative, zero, positive, or above or below all of its values in passing ones.
+/// With --pass and --fail it ranks lines and values that separate failing executions from passing
+/// executions, by Ochiai's coefficient. A line scores 1 if it ran in every failing execution and in
+/// no passing one. A statement scores 1 if a predicate held for one of its values in every failing
+/// execution and in no passing one. The predicates are negative, zero, positive, and above or below
+/// all its values in passing executions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -68,7 +69,7 @@ pub(crate) struct Arguments {
     /// Recordings of failing executions
     #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     fail: Vec<PathBuf>,
-    /// Rank lines only, not values; ranking values means following each run from beginning to end
+    /// Rank only lines, not values; to rank values, each run is followed from beginning to end
     #[arg(long)]
     no_values: bool,
     /// Show at most N rows of each list: of ranked lines and values [default: 25 for text, all
@@ -100,7 +101,7 @@ formats! {
     Csv,
 }
 
-/// The number of ranked rows that text shows by default.
+/// The default number of ranked rows in text.
 const ROWS: usize = 25;
 /// The default number of lines of a slice.
 const LINES: usize = 20;
@@ -201,7 +202,7 @@ impl Arguments {
         })
     }
 
-    /// Ranks lines and values that separate failing executions from passing ones.
+    /// Ranks lines and values that separate failing executions from passing executions.
     fn rank(&self, sources: &SourcePaths, code: &CodeFilter) -> Result<()> {
         let opened = |paths: &[PathBuf]| -> Result<Vec<Session>> {
             let open = |at: &PathBuf| {
@@ -226,7 +227,7 @@ impl Arguments {
         })
     }
 
-    /// Writes the slices of some questions, each with as many lines as a list shows.
+    /// Writes the slices of some questions. Each shows at most the number of lines in a list.
     fn slices(
         &self,
         out: &mut dyn Write,

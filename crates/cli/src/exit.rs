@@ -12,14 +12,14 @@ use crate::output::say;
 /// The remedy for a path that cannot be read.
 const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens paths --again`";
 
-/// How the process ends.
+/// The end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything went well.
     Success,
     /// The guest exited with this code.
     Guest(u8),
-    /// `--timeout` ended the guest. The code is the one that `timeout` uses.
+    /// `--timeout` ended the guest. The command `timeout` uses the same code.
     TimedOut,
     /// A check that was requested has failed.
     Unsound,
@@ -29,11 +29,11 @@ pub(crate) enum Exit {
     CannotRun,
     /// The file does not exist.
     NotFound,
-    /// afterimage was interrupted. The code is the one that shells use for SIGINT.
+    /// afterimage was interrupted. Shells use the same code for SIGINT.
     Interrupted,
-    /// afterimage was terminated. The code is the one that shells use for SIGTERM.
+    /// afterimage was terminated. Shells use the same code for SIGTERM.
     Terminated,
-    /// The guest trapped. The code is the one that shells use for SIGABRT.
+    /// The guest trapped. Shells use the same code for SIGABRT.
     Trapped,
 }
 
@@ -53,7 +53,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit code for how a guest ended.
+    /// Returns the exit code for the end of a guest.
     pub(crate) fn of_guest(end: &End) -> Self {
         match &end.ending {
             Ending::Returned => Exit::Success,
@@ -82,7 +82,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error with an exit code of its own.
+/// An error with its own exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub(crate) struct Failed {
@@ -91,13 +91,13 @@ pub(crate) struct Failed {
     pub error: anyhow::Error,
 }
 
-/// Prints the error, if any, as one sentence.
+/// Prints the error, if there is one, as one sentence. Returns the exit code.
 pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
     let error = match result {
         Ok(exit) => return exit,
         Err(error) => error,
     };
-    // The reader of our output has gone away, so nobody would see a message.
+    // Our output has no reader any more, so do not write a message.
     if error.chain().any(|e| {
         e.downcast_ref::<std::io::Error>()
             .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)

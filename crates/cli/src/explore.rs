@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     clippy::disallowed_methods,
     reason = "the user's own browser, in the user's own environment"
 )]
-/// Opens an address with the system's default browser, whose own messages are discarded.
+/// Opens an address in the system's default browser. Discards the browser's messages.
 fn opened(url: &str) -> bool {
     let openers = ["xdg-open", "open"];
     openers.iter().any(|opener| {

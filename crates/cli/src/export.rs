@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     stretch: StretchArguments,
-    /// Merge calls that are more than N deep
+    /// Merge calls more than N levels deep
     #[arg(long, value_name = "N", default_value_t = ExportQuery::DEPTH)]
     depth: usize,
     /// Merge calls (perfetto, firefox) or contexts (collapsed, speedscope, pprof, callgrind, dot)

@@ -20,21 +20,21 @@ pub(crate) struct FilterArguments {
     /// Leave out this function; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     exclude: Vec<String>,
-    /// Keep only what runs between two positions, both included
+    /// Keep only the part between two positions, both included
     #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     window: Option<String>,
-    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an
+    /// Keep nothing before the K-th call to a function, arrival at a line, or execution of an
     /// instruction
     #[arg(long, value_name = "PLACE#K")]
     start: Option<String>,
-    /// Keep nothing after the K-th call of a function, arrival at a line, or execution of an
+    /// Keep nothing after the K-th call to a function, arrival at a line, or execution of an
     /// instruction
     #[arg(long, value_name = "PLACE#K")]
     stop: Option<String>,
 }
 
 impl FilterArguments {
-    /// The first option that was given, if any.
+    /// Returns the first option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first_given(&[
             ("--include", !self.include.is_empty()),
@@ -45,7 +45,7 @@ impl FilterArguments {
         ])
     }
 
-    /// The filters.
+    /// Returns the filters.
     pub(crate) fn filters(&self) -> Filters {
         Filters {
             include: self.include.clone(),
@@ -61,7 +61,7 @@ impl FilterArguments {
         self.of(loaded, || Ok(None)).map(drop)
     }
 
-    /// The filter of a path.
+    /// Returns the filter of a path.
     pub(crate) fn path(&self, session: &Session) -> Result<PathFilter> {
         let length = || session.length().map(Some);
         self.of(&Loaded::of(session), length)

@@ -42,8 +42,8 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
     command.help_template(template)
 }
 
-/// For `help` with a misspelt command, returns the error that the command itself would give,
-/// because that error suggests other commands.
+/// Replaces the error of `help` with a misspelt command by the error of the command itself, which
+/// suggests other commands.
 pub(crate) fn suggested(command: &clap::Command, error: clap::Error) -> clap::Error {
     let words = Vec::from_iter(std::env::args_os());
     match words.as_slice() {

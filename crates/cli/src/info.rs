@@ -17,8 +17,8 @@ use crate::progress::Terminal;
 /// written, paths in the debug information, and embedded sources.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Also show where the bytes go: by kind of stream, before and after coding, compared with the
-    /// papers' original form; and by section of the file
+    /// Also show the sizes of all data: by kind of stream, before and after coding, compared with
+    /// the papers' original form; and by section of the file
     #[arg(long)]
     sizes: bool,
     /// List the embedded source files
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let report = info(&arguments.file, &file, &loaded, wanted, &Terminal);
     let report = report.with_context(name)?;
     OutputArguments::default().show(&report, arguments.format)?;
-    // By now, everything that can be reported has been reported.
+    // All readable parts have been reported by now, so fail only here.
     if !report.problems.is_empty() {
         bail!("{}: {}", name(), report.problems.join("; "));
     }

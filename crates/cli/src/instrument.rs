@@ -45,12 +45,12 @@ pub(crate) struct Arguments {
     program: PathBuf,
 }
 
-// Placement by feedback is not offered, because a dump does not hold the earlier counts that the
-// placement used.
+// Placement by feedback is not offered, because a dump does not contain the earlier counts that the
+// placement uses.
 choices! { Placement => Mode {
     /// In each function, where they are executed least
     Quick,
-    /// Over the whole program at once, which needs the fewest
+    /// Over the whole program at once, which needs the fewest counters
     Program,
     /// On every edge
     #[value(name = "slow")]

@@ -56,7 +56,7 @@ pub(crate) fn with_values(session: Session) -> Result<Session> {
     Ok(session)
 }
 
-/// Asks stretches of the run first. Builds all values only if the stretches do not suffice.
+/// Answers from stretches of the run if they suffice, and otherwise builds all values.
 pub(crate) fn answered<R>(
     session: &Session,
     mut ask: impl FnMut(&Session) -> Result<R, QuestionError>,
@@ -96,7 +96,7 @@ pub(crate) fn values(session: &Session) -> Result<RecordedValues<'_>> {
     Ok(session.values()?)
 }
 
-/// Builds something. Ctrl-C and similar signals cancel the build.
+/// Runs a build. Ctrl-C and similar signals cancel it.
 pub(crate) fn stoppable<T>(
     build: impl FnOnce(&AtomicBool) -> Result<T, SessionError>,
 ) -> Result<T> {

@@ -119,7 +119,8 @@ commands! {
 }
 
 impl Command {
-    /// Whether the command examines only a small part of a recording.
+    /// Whether the command answers one question, so that it examines only a small part of a
+    /// recording.
     fn is_one_question(&self) -> bool {
         matches!(
             self,

@@ -15,11 +15,11 @@ use crate::output::say;
 ///
 /// It shows which statements correspond, and where corresponding statements first behave
 /// differently. The first run is followed five times, the second four times. Statements are first
-/// compared by their values and the addresses that they accessed. Then they are compared by what
-/// computes their operands, what uses their results, what surrounds them, and what else ran at the
-/// same time, until nothing changes. The second version may be the first one compiled differently,
-/// optimised, or changed; it should have run on the same input. Line tables are not used, and
-/// function names only as a hint.
+/// compared by their values and the addresses that they accessed. Then they are compared by the
+/// producers of their operands, the users of their results, their neighbours, and what else ran at
+/// the same time, until nothing changes. The second version may be the first version compiled
+/// differently, optimised, or changed; it should have run on the same input. Line tables are not
+/// used, and function names only as a hint.
 ///
 /// Matching is by evidence, not by proof: each match shows its evidence and how likely it is. If
 /// several statements of the first version are nearly as likely, --all and the other formats list
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Show every statement of the second version with its counterparts
     #[arg(long)]
     all: bool,
-    /// Show at most N rows of each list [default: 10 for text, all otherwise]; --all is never cut
+    /// Show at most N rows of each list [default: 10 for text, all otherwise]; --all has no limit
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// Compare the matches with the line tables of both versions

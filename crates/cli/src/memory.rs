@@ -14,7 +14,7 @@ use crate::lens;
 /// This includes reads and writes by the host. The run is followed near the moment, and where an
 /// index shows that the bytes were written. In a long run, accesses far from the moment may not be
 /// found; the answer then says how far it searched. Once the recording has values (afterimage build
-/// --lens full), everything is found.
+/// --lens full), all accesses are found.
 ///
 /// With --var the bytes are those of a source variable, which the debug information (-g) locates.
 /// It may be a global variable of any file or, with --at, a variable of the function that executes

@@ -1,4 +1,4 @@
-//! Destinations of reports and remarks.
+//! Writes reports and remarks to their destinations.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write, stderr, stdout};
@@ -23,7 +23,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// The style for a report that goes to `out`; `None` is standard output.
+    /// Returns the style for a report that goes to `out`; `None` is standard output.
     pub(crate) fn style(self, out: Option<&Path>) -> Style {
         let color = match self {
             Color::Always => true,
@@ -56,7 +56,7 @@ pub(crate) fn say(remark: impl Display) {
 /// A space at which a line is never broken.
 const NO_BREAK: char = '\u{a0}';
 
-/// Glues words of a remark together: short parentheses such as `(534.2 kB)` become one word.
+/// Prevents line breaks inside short parentheses of a remark, such as `(534.2 kB)`.
 fn glued(line: &str) -> String {
     let mut glued = String::with_capacity(line.len());
     for (number, part) in line.split('(').enumerate() {
@@ -75,7 +75,7 @@ fn glued(line: &str) -> String {
     glued
 }
 
-/// Whether colours were requested or are useful.
+/// Whether remarks use colours.
 static COLORED: AtomicBool = AtomicBool::new(false);
 
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -94,7 +94,7 @@ pub(crate) fn tell(remark: impl Display) {
 
 /// Writes a report to a file, or to standard output.
 ///
-/// A file appears when it is complete; an older file stays until then.
+/// The file appears when it is complete. An older file stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
     content: Content,
@@ -122,7 +122,7 @@ pub(crate) fn print(text: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<(
     write(None, Content::Text, text)
 }
 
-/// Sends a report to this file, or to standard output.
+/// A destination for a report: this file, or standard output.
 pub(crate) struct ToFile<'p>(pub(crate) Option<&'p Path>);
 
 impl Output for ToFile<'_> {

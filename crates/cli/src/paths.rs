@@ -15,7 +15,7 @@ use crate::lens::finished;
 /// Show which paths a run took, and how often
 ///
 /// It shows each function's unique path traces and hot paths, and where a path occurs. A path trace
-/// is the sequence of blocks that one call of a function executes itself. Blocks are numbered as in
+/// is the sequence of blocks that one call to a function executes itself. Blocks are numbered as in
 /// `afterimage cfg`. Times count the executed blocks of the whole run, from 1.
 ///
 /// The path of the run is built when it is first needed, by re-executing the recording.

@@ -89,7 +89,7 @@ pub(crate) struct Arguments {
     format: Format,
     #[command(flatten, next_help_heading = "Report")]
     to: OutputArguments,
-    /// How to place counters, which changes no count [default: program, or feedback with
+    /// How to place counters, which does not change the counts [default: program, or feedback with
     /// --weights]; program uses the counts of an earlier long run of the program if the cache has
     /// them
     #[arg(long, help_heading = "Counting")]
@@ -144,7 +144,7 @@ choices! { ModeArgument => CounterPlacement {
     Checked,
     /// Where the counts of an earlier run suggest
     Feedback,
-    /// Over the whole program at once, which needs the fewest
+    /// Over the whole program at once, which needs the fewest counters
     Program,
 }}
 
@@ -160,7 +160,7 @@ formats! {
     Html,
 }
 
-/// Parses options anywhere among recordings. Everything after a program belongs to the guest.
+/// Parses options anywhere among recordings. All words after a program belong to the guest.
 pub(crate) fn among_recordings(
     command: clap::Command,
     matches: ArgMatches,
@@ -257,7 +257,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Passes `ask` how to count. `None` means that the counts stored in a recording are used.
+    /// Passes the way to count to `ask`. `None` means the counts that are stored in a recording.
     fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),
@@ -274,7 +274,7 @@ impl Arguments {
         ask(Some(&Counting { placement, weights }))
     }
 
-    /// The code to show.
+    /// Returns the code to show.
     fn filter(&self) -> Result<CodeFilter> {
         match &self.path {
             Some(path) => Ok(path.clone()),
@@ -282,7 +282,7 @@ impl Arguments {
         }
     }
 
-    /// Whether lines also get their cost including library code.
+    /// Whether lines also show their cost including library code.
     fn has_whole_lines(&self) -> bool {
         let has_rows = matches!(self.format, Format::Text | Format::Json | Format::Csv);
         has_rows && !self.annotate && self.compare.is_empty()

@@ -1,4 +1,4 @@
-//! Shows progress on a terminal. Shows nothing elsewhere.
+//! Shows progress, but only on a terminal.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -33,25 +33,26 @@ impl Monitor for Terminal {
     }
 }
 
-/// Whether a remark is new. A command may open a recording more than once.
+/// Whether a remark is new. A command may open a recording several times, and so cause the same
+/// remark again.
 fn is_new(remark: &str) -> bool {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     said.insert(remark.to_owned())
 }
 
-/// Shows progress until dropped.
+/// A progress bar, which is shown until it is dropped.
 pub(crate) struct Bar(ProgressBar);
 
-/// The time within which work must end for its progress not to be shown.
+/// The time after which the progress of work is shown.
 const SOON: Duration = Duration::from_millis(500);
 
-/// The number of events from which progress is reported.
+/// The minimum number of events for which progress is reported.
 const TELLING: u64 = 1000;
 
 impl Bar {
-    /// Starts a progress bar. `all` is the total amount, if known. It comes with its unit, if that
-    /// means something to a user.
+    /// Starts a progress bar. `all` is the total amount if known, with its unit if the unit is
+    /// meaningful to a user.
     pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
         let (count, units) = all.unwrap_or_default();
         let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
@@ -62,7 +63,7 @@ impl Bar {
             (Some(_), None) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {eta} left",
             (None, _) => "{spinner} {msg} {elapsed}",
         };
-        // Templates are constant. An invalid template would leave the default style.
+        // The templates are constant and valid. An invalid template would leave the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
             let units = units.unwrap_or_default();
             let rate = move |state: &ProgressState, out: &mut dyn Write| {
@@ -86,14 +87,15 @@ impl Bar {
         Self(bar)
     }
 
-    /// Makes a bar for progress in events of the log. If the run hardly called the host, events say
-    /// nothing about progress.
+    /// Creates a bar for progress in events of the log. Shows no amount for a run with few events,
+    /// because these say nothing about progress.
     pub(crate) fn of_events(what: &str, events: u64) -> Self {
         let known = (events >= TELLING).then_some((events, None));
         Self::start(what, known)
     }
 
-    /// Makes a progress callback. The bar is shown until the last copy of the callback is dropped.
+    /// Converts the bar to a progress callback. The bar is shown until the last copy of the
+    /// callback is dropped.
     pub(crate) fn into_progress(self) -> Progress {
         Arc::new(move |events| self.0.set_position(events))
     }

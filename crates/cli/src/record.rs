@@ -26,9 +26,9 @@ use crate::signals::{Watch, leave_last_words};
 ///
 /// You can later ask about everything that the program did. The guest's standard output and error
 /// pass through unchanged, and its exit code becomes ours. The guest has no network, and only the
-/// folders and variables that you grant. Ctrl-C and --timeout stop the guest, not the recording,
-/// which then holds the run up to that moment, exactly. A second Ctrl-C, at least a third of a
-/// second later, ends everything at once.
+/// folders and variables that you grant. Ctrl-C and --timeout stop only the guest; the recording
+/// then holds exactly the run up to that moment. A second Ctrl-C, at least a third of a second
+/// later, ends everything at once.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage record [OPTIONS] PROGRAM [--] [ARGS]...",
@@ -98,7 +98,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the sources to embed, if any.
+    /// Returns the sources to embed, if there are any.
     fn embedding(&self, loaded: &Loaded) -> Result<Option<Embedding>> {
         if self.sources.is_empty() {
             if self.source_path.is_given() {
@@ -121,7 +121,7 @@ pub(crate) enum Lens {
     /// The whole path: which blocks ran, in order
     Paths,
     /// The whole execution trace: also every value, address and dependence. The path is written
-    /// during the run, the rest follows
+    /// during the run, and the rest is built afterwards
     Full,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let lines = embedding.lines(&path, program);
         lines.into_iter().for_each(say);
     }
-    // Watches before there is a file, so that no signal leaves a file without an end.
+    // Watch before the file exists, so that no signal leaves a file without an end.
     let watch = Watch::start(query.has_clock())?;
     let existing = if arguments.force {
         Existing::Replaced
@@ -185,8 +185,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let recorded = match execute(&loaded, &query, watch, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
-            // Nothing ran, or the result is unusable, so no partial file is left. A file that could
-            // not be written to its end stays, however.
+            // Nothing ran, or the result is unusable, so remove the partial file. However, keep a
+            // file that could not be written to its end.
             let is_write = |cause: &_| matches!(cause, RecordError::Trace(_));
             if !error
                 .chain()
@@ -250,12 +250,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             pasted(&path)
         ));
         let made = match arguments.lens {
-            // Values need the whole path, whatever part of the values is kept.
+            // Values need the whole path, even if only a part of the values is kept.
             Some(Lens::Full) => build::compact(&path, &FilterArguments::default())
                 .and_then(|()| build::follow(&path, &arguments.filters)),
             _ => build::compact(&path, &arguments.filters),
         };
-        // Building the path drops the words that it was made from, so the size is not known before.
+        // Building the path drops the words from which it was made, so the size is known only now.
         if !arguments.quiet {
             tell_recorded(&in_bytes());
         }
@@ -282,7 +282,7 @@ fn after_dashes(args: &[OsString]) -> &[OsString] {
 }
 
 /// Whether a word would be one of our options if it came before the program. A short option with
-/// its value, such as `-ofile`, may be anything, so it does not count.
+/// its value, such as `-ofile`, does not count, because it may also be something else.
 fn is_own_option(word: &OsStr) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
         return false;

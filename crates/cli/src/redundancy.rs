@@ -13,17 +13,17 @@ use crate::lens;
 /// Show redundant loads and expressions
 ///
 /// An execution of a load is redundant if an earlier load or store covered all the bytes that it
-/// reads, and neither the program nor the host has written any of them since. It is redundant
-/// within the same call if that access happened during the call, in its function or in a callee.
-/// Such loads can be removed without looking at callers. It is redundant by path alone if the path
-/// shows it without any addresses: the earlier access has the same address expression, none of the
-/// expression's values was computed again, and no store that might write there came in between. The
-/// run is followed from its beginning.
+/// reads, and none of them has been written since. It is redundant within the same call if that
+/// access happened during the call, in its function or in a callee. Such loads can be removed
+/// without looking at callers. It is redundant by path alone if the path shows it without any
+/// addresses. The earlier access must have the same address expression, none of the expression's
+/// values may be computed again, and no store that might write there may come in between. The run
+/// is followed from its beginning.
 ///
 /// An execution of an operator that only computes (--expressions) is redundant if its operands have
-/// the same values as when the call last computed the same expression: the same operator on the
-/// same values, constants or expressions. It is redundant by path alone if none of the expression's
-/// values was computed again since: an available expression.
+/// the same values as when the call last computed the same expression. Expressions are the same if
+/// they have the same operator on the same values, constants or expressions. It is redundant by
+/// path alone if none of the expression's values was computed again since: an available expression.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         why: arguments.why,
         slices: arguments.slice,
     };
-    // Writes nothing if a question has no answer.
+    // Collect the page first, so that nothing is written if a question has no answer.
     let mut page = Vec::new();
     written(&mut page, &session, &report)?;
     write(arguments.output.as_deref(), Content::Text, |out| {

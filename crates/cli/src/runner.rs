@@ -20,7 +20,7 @@ use crate::record;
 /// `cargo run` records the program. `cargo test` runs each test separately, because a WebAssembly
 /// program ends at its first panic. It keeps the recordings of failing tests, and below each
 /// failure prints the recording's name and the first lines of `afterimage why --trap`. Filters,
-/// --nocapture and the summary are those of `cargo test`.
+/// --nocapture and the summary work as in `cargo test`.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage runner [OPTIONS] PROGRAM [ARGS]...",
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             folder: &folder,
             runner: &ByThis { program, run },
         };
-        // The exit code is the same as libtest's.
+        // The exit code is the exit code of libtest.
         return Ok(if harness.run(&args)? {
             Exit::Success
         } else {

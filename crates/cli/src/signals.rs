@@ -19,8 +19,8 @@ use signal_hook::iterator::Signals;
 use crate::exit::Exit;
 use crate::output::say;
 
-/// Makes a write beyond the limit on file sizes an error, as on a full disk. By default, the system
-/// would kill the process in the middle of its work.
+/// Makes a write beyond the limit on file sizes an error, as on a full disk. Otherwise, the system
+/// would kill the process.
 pub(crate) fn survive_file_size_limit() {
     // Without the handler, only the message about the limit is worse.
     let _ = flag::register(SIGXFSZ, Arc::default());
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Begins other work. This completes an earlier request.
+    /// Begins other work, which completes an earlier request.
     fn begin(&mut self, work: Work) {
         self.work = work;
         self.requests.complete();
@@ -168,7 +168,7 @@ impl Drop for StopFlag {
     }
 }
 
-/// While this value lives, signals stop the guest.
+/// A watch during which signals stop the guest. It ends when this value is dropped.
 pub(crate) struct Watch(Interrupt);
 
 impl Watch {

@@ -22,9 +22,9 @@ use crate::output::say;
 /// It shows which branches were mispredicted, and which loads and stores missed. The run is
 /// followed exactly, and the models see each of its branches and each access to linear memory. The
 /// recording keeps one bit for each execution: whether it was mispredicted or missed. So later
-/// questions are answered at once; without options, everything kept is shown. Branches are br_if
+/// questions are answered at once; without options, all kept results are shown. Branches are br_if
 /// and if (direction), and br_table and calls through tables (target). Locals, globals and the
-/// operand stack are taken to be in registers.
+/// operand stack are assumed to be in registers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Predictors:
@@ -99,7 +99,7 @@ formats! {
     Csv,
 }
 
-/// The number of rows in text by default.
+/// The default number of rows in text.
 const ROWS: u64 = 20;
 /// The default number of lines of each history in text.
 const LINES: u64 = 100;
@@ -152,7 +152,7 @@ impl Arguments {
                 let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
                 self.shown(program, &summaries)?;
             }
-            // Undamaged results are shown before damage is reported.
+            // Report damage only after showing the undamaged results.
             problem.map_or(Ok(()), Err)
         })
     }

@@ -24,12 +24,12 @@ use crate::output::{pasted, say, write};
 /// This is a dynamic slice. It contains every execution of a statement that a value passed through
 /// on its way, that computed an address along the way, or that decided whether one of these ran. It
 /// reaches through memory, calls and the host, over the whole run. Nothing outside the slice
-/// influenced what ran, though it might have let something else run (docs/SLICES.md).
+/// influenced these executions, but a change there might have let other code run (docs/SLICES.md).
 ///
-/// The slice is of one execution of a place; for a line, of everything that one arrival at it
-/// executes. With --var it is of what a variable holds right before the place executes, with
-/// --address of bytes of memory. With --forward it is everything whose own slice contains the
-/// place.
+/// The slice begins at one execution of a place or, for a line, at everything that one arrival at
+/// it executes. With --var it begins at what a variable holds right before the place executes, with
+/// --address at bytes of memory. With --forward it contains every execution whose own slice
+/// contains the place.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "\
 afterimage slice [OPTIONS] --at <PLACE#K> <FILE.aft>
@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     /// Follow control dependences only
     #[arg(long, conflicts_with = "thin")]
     control_only: bool,
-    /// Follow values only: neither control dependences nor how addresses were computed
+    /// Follow values only, without control dependences or the computation of addresses
     #[arg(long)]
     thin: bool,
     /// Show only what is at most N dependences away, up to 253; not with --chop
@@ -137,11 +137,11 @@ formats! {
 }
 
 choices! { Algorithm => Exactness {
-    /// By executions: whatever this one execution depends on; instances is the same
+    /// By executions: everything that this one execution depends on; instances is the same
     #[value(alias = "instances")]
     Full,
-    /// By statements: over dependences of any execution up to then or, with --forward, in the whole
-    /// run
+    /// By statements: over dependences of any execution up to that moment or, with --forward, in
+    /// the whole run
     Edges,
     /// By executed statements: over dependences that the code allows, through any memory
     Nodes,
@@ -150,7 +150,7 @@ choices! { Algorithm => Exactness {
 /// The default number of rows of text on standard output.
 const ROWS: usize = 200;
 
-/// The largest number of edges that Graphviz lays out within seconds.
+/// The maximum number of edges that Graphviz lays out within seconds.
 const MANY_EDGES: usize = 20_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -304,7 +304,7 @@ impl Arguments {
                 None => Ok(()),
             }
         });
-        // A slice is shown even if it cannot be stored, and stored even if the reader of the output
+        // Show the slice even if it cannot be stored, and store it even if the reader of the output
         // left early.
         if let Some(name) = &self.save {
             found.keep(name)?;

@@ -14,8 +14,8 @@ use crate::lens;
 /// It shows the state right before a place executes: before the first instruction of a line, after
 /// the prologue of a function (as other debuggers do), or before the block of a time. Functions
 /// that wait for a call show their state before that call. Variables are those of the source if the
-/// program has debug information (-g), otherwise WebAssembly locals. To know memory, the run is
-/// followed from the last checkpoint before the moment.
+/// program has debug information (-g), otherwise WebAssembly locals. To find the contents of
+/// memory, the run is followed from the last checkpoint before the moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Moments:

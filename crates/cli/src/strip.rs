@@ -23,7 +23,8 @@ use crate::signals::StopFlag;
 /// `build --window` or `--exclude` had built only a part.
 ///
 /// With --inputs it instead removes what the program was given, so that you can share the
-/// recording. Counts and path stay, but whatever needs to run the program again fails from then on.
+/// recording. Counts and path stay, but from then on, commands fail if they need to run the program
+/// again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,8 +33,9 @@ Examples:
   afterimage strip --inputs app.aft -o shared.aft")]
 pub(crate) struct Arguments {
     /// Remove what the program was given: data read from files and standard input, arguments,
-    /// environment, and folder names; with them values, slices, simulations and embedded sources.
-    /// The program, how it ended, counts and path stay, but the run can no longer be repeated
+    /// environment, and folder names. This also removes values, slices, simulations and embedded
+    /// sources. The program, how it ended, counts and path stay, but the run can no longer be
+    /// repeated
     #[arg(long)]
     inputs: bool,
     /// Write the smaller recording to this file, and leave the original unchanged
@@ -53,7 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     copy(&arguments.file, output, &stop)?;
     let done = stripped(output, arguments.inputs, &stop);
     if done.is_err() {
-        // Otherwise the output would be a copy with everything still in it.
+        // If this copy stayed, it would still contain all the data.
         let _ = fs::remove_file(output);
     }
     done

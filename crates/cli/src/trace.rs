@@ -59,8 +59,8 @@ pub(crate) struct Arguments {
     /// What an entry stands for
     #[arg(long, default_value = "block")]
     level: Level,
-    /// With --level call, show N levels of calls, counted from where the stretch begins [default: 8
-    /// for text without --last or --reverse, all otherwise]
+    /// With --level call, show N levels of calls, counted from the beginning of the stretch
+    /// [default: 8 for text without --last or --reverse, all otherwise]
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
     /// With --level line, step over calls
@@ -84,7 +84,7 @@ choices! { Level => afterimage::trace::Level {
     Block,
     /// A path: blocks without a call in between, up to a loop's next iteration
     Path,
-    /// A call of a function
+    /// A call to a function
     Call,
     /// A source line, with the variables that changed since the function's previous line
     Line,
@@ -118,14 +118,14 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
-/// The largest number of entries that may be in memory at once. Longer questions are not answered
-/// from stretches of the run.
+/// The maximum number of entries to hold in memory at once. Questions with more entries are not
+/// answered from stretches of the run.
 const AT_ONCE: u64 = 1_000_000;
 /// The default number of levels of calls in text.
 const LEVELS: usize = 8;
 
 impl Arguments {
-    /// The largest number of entries.
+    /// Returns the maximum number of entries.
     fn entries(&self) -> Option<u64> {
         let StretchArguments { from, to } = &self.stretch;
         let whole = self.last.is_some() || from.is_some() && to.is_some();
@@ -138,7 +138,7 @@ impl Arguments {
     }
 
     fn query(&self) -> TraceQuery {
-        // The last calls are the latest ones, at any depth.
+        // The last calls are the latest calls, at any depth.
         let overview = self.format == Format::Text && !self.reverse && self.last.is_none();
         let levels = if overview { LEVELS } else { usize::MAX };
         TraceQuery {

@@ -16,14 +16,14 @@ use crate::lens;
 /// Show the values of a statement or a variable over the run
 ///
 /// It lists each execution, or summarises them. A statement is an instruction that yields a value
-/// or has an effect. The list shows its result; for a store or a write to a global, what it wrote;
-/// for a branch, what decided it; for a call, its arguments and results; for memory accesses, also
-/// the address and the number of bytes. If the run trapped, the execution that ended it is marked.
-/// If the recording has no values, they are built first.
+/// or has an effect. The list shows its result. For a store or a write to a global, it shows what
+/// was written; for a branch, what decided it; for a call, its arguments and results. For memory
+/// accesses, it also shows the address and the number of bytes. If the run trapped, the execution
+/// that ended it is marked. If the recording has no values, they are built first.
 ///
 /// With --var it shows a variable, or an expression such as p->next->key or *p, right before each
-/// arrival at the line; with --at FUNCTION, at each call. To know memory, the run is followed from
-/// its beginning.
+/// arrival at the line; with --at FUNCTION, at each call. To find the contents of memory, the run
+/// is followed from its beginning.
 ///
 /// With --loads it follows the run and summarises what each load of the program read. With --each
 /// it lists all values, in groups of up to 256 of one load. Up to 4,096 different values are
@@ -60,20 +60,20 @@ pub(crate) struct Arguments {
     /// it can contain
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true, conflicts_with_all = ["loads", "var", "stats", "histogram"])]
     condition: Option<String>,
-    /// Show only the first time that the condition holds
+    /// Show only the first time at which the condition holds
     #[arg(long, requires = "condition", conflicts_with_all = ["last", "count"])]
     first: bool,
-    /// Show only the last time that the condition holds
+    /// Show only the last time at which the condition holds
     #[arg(long, requires = "condition", conflicts_with = "count")]
     last: bool,
     /// Show only how often the condition holds
     #[arg(long, requires = "condition")]
     count: bool,
-    /// Which executions of each statement: A..B, K, last, or t=T for those from block T on
-    /// [default: all]
+    /// Which executions of each statement: A..B, K, last, or t=T for all from block T on [default:
+    /// all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
-    /// Summarise the values instead: how many, how many different, smallest, largest
+    /// Summarise the values instead: number, number of different values, smallest, largest
     #[arg(long, conflicts_with = "histogram")]
     stats: bool,
     /// Count how often each value occurred instead, most frequent first
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--format bin works only with --loads --each");
     }
     if arguments.loads {
-        // The values of loads are found by following the run, however long it is.
+        // Find the values of loads by following the run, even if the run is long.
         let traced = lens::traced_whole(file)?;
         let rows = &arguments.rows();
         let written = if arguments.each {

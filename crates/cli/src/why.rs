@@ -44,7 +44,7 @@ Examples:
 pub(crate) struct Arguments {
     /// The statement and its execution: func+0x2a#K, @0x1f3#last [default: the first]; or
     /// file.c:42#K, the last statement with a value that the K-th arrival at the line executes; or
-    /// func#K, the last one of the K-th call
+    /// func#K, the last such statement of the K-th call
     #[arg(
         long,
         value_name = "PLACE#K",
@@ -52,9 +52,9 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain the number or byte that the program printed there. Give the byte's number from 0; or
-    /// line:N, line:N:COLUMN or line:last, from 1; or a text, which means its first occurrence: the
-    /// number at its end, or its first byte (text:12 for a text that is a number)
+    /// Explain a number or byte that the program printed. Give the byte's number from 0; or line:N,
+    /// line:N:COLUMN or line:last, from 1; or a text, which means its first occurrence: the number
+    /// at its end, or its first byte (text:12 for a text that is a number)
     #[arg(
         long,
         value_name = "BYTE|TEXT",
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["at", "trap"])]
     digit: bool,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that
-    /// led to where it ended
+    /// led to the end
     #[arg(long, group = "about")]
     trap: bool,
     /// Explain what a source variable, or an expression such as p->next, holds right before the

@@ -1,4 +1,4 @@
-//! Bytes as text, in the encoding of `readMemory` (RFC 4648, section 4).
+//! Encodes bytes as text for `readMemory`: Base64 (RFC 4648, section 4).
 
 const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

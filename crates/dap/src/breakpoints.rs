@@ -1,4 +1,4 @@
-//! Breakpoints of all kinds.
+//! Sets breakpoints of all kinds, and finds where the run stops at them.
 
 use std::io::Write;
 
@@ -41,7 +41,7 @@ struct Point<'a> {
     stop: StopPoint<'a>,
     /// The message logged instead of stopping.
     log: Option<Message>,
-    /// The client's name for the breakpoint.
+    /// The name of the breakpoint for the user.
     name: String,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Points<'a> {
         Ok(found)
     }
 
-    /// Why the run stopped there, and the breakpoints that it hit.
+    /// Returns the reason for a stop, and the identifiers of the breakpoints that the run hit.
     pub(crate) fn hit(&self, points: &[usize]) -> (&'static str, Vec<u64>) {
         let hit = || points.iter().filter_map(|&number| self.all.get(number));
         let reason = hit()
@@ -147,7 +147,7 @@ impl<'a> Points<'a> {
         (reason, hit().map(|point| point.id).collect())
     }
 
-    /// A description for a person: the number of the execution.
+    /// Describes a stop for the user, with the number of the execution.
     pub(crate) fn description(
         &self,
         debugger: &Debugger<'a>,
@@ -202,7 +202,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// A text, if it exists and is not empty.
+/// Returns a text, or `None` if it is missing or empty.
 fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.trim().is_empty())
 }
@@ -366,7 +366,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         Ok(Value::Null)
     }
 
-    /// Returns whether and where a variable, or an address, can be watched.
+    /// Returns the identifier with which to watch a variable or an address, or why this is
+    /// impossible.
     pub(crate) fn data_info(&mut self, wanted: &DataInfo) -> Result<Value> {
         let bytes = wanted.bytes.map(u64::try_from).transpose();
         let bytes = bytes.context("bytes: must not be negative")?;
@@ -406,7 +407,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         }))
     }
 
-    /// The lines that have code.
+    /// Returns the lines that have code.
     pub(crate) fn locations(&self, wanted: &Locations) -> Result<Value> {
         let path = self.file_of(&wanted.source)?;
         let first = self.numbering.number_of(wanted.line)?;
@@ -420,7 +421,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         Ok(json!({ "breakpoints": Vec::from_iter(lines) }))
     }
 
-    /// Why the run ended at its current position.
+    /// Returns why the run trapped at its current position.
     pub(crate) fn exception_info(&self) -> Result<Value> {
         let Some(why) = &self.exception else {
             bail!("the run is not where it trapped");
@@ -441,7 +442,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
 /// The maximum number of watched bytes.
 const LARGEST_WATCHED: u64 = 1 << 16;
 
-/// A number as clients write addresses.
+/// Reads an address, in hexadecimal after `0x` or in decimal.
 pub(crate) fn address(text: &str) -> Result<u64> {
     let text = text.trim();
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
@@ -452,7 +453,7 @@ pub(crate) fn address(text: &str) -> Result<u64> {
     parsed.map_err(|_| anyhow!("{text:?} is not an address: write 0x and hexadecimal digits"))
 }
 
-/// The address, the number of bytes, and the name in a `dataId`.
+/// Returns the address, the number of bytes, and the name that a `dataId` contains.
 fn data_range(id: &str) -> Option<(u64, u64, String)> {
     let (range, name) = id.split_once(' ')?;
     let (first, bytes) = range.split_once('+')?;

@@ -38,11 +38,11 @@ impl Category {
     }
 }
 
-/// Outgoing messages, from any thread.
+/// The outgoing messages, which any thread may send.
 struct Out<W> {
     to: W,
     seq: u64,
-    /// The client no longer reads.
+    /// Whether the client has stopped reading.
     is_gone: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Client<W> {
     out: Arc<Mutex<Out<W>>>,
     incoming: Receiver<Incoming>,
     waiting: Cell<VecDeque<Request>>,
-    /// Set to request the end of the current operation.
+    /// Whether the current operation should end.
     pub cancelled: Arc<AtomicBool>,
 }
 
@@ -94,8 +94,8 @@ impl<W: Write + Send + 'static> Client<W> {
             .send(message);
     }
 
-    /// The next request. `None` if the client has left. A message that is not a request is answered
-    /// with an error.
+    /// Returns the next request, or `None` if the client has left. Answers a message that is not a
+    /// request with an error.
     pub(crate) fn next(&self) -> Option<Request> {
         loop {
             let mut waiting = self.waiting.take();
@@ -128,7 +128,7 @@ impl<W: Write + Send + 'static> Client<W> {
                 return None;
             }
         };
-        // Responses to events that need none are skipped.
+        // Clients may respond although this server asks them nothing; skip the response.
         if message["type"] == "response" {
             return None;
         }
@@ -188,7 +188,7 @@ impl<W: Write + Send + 'static> Client<W> {
         self.send(message);
     }
 
-    /// Shows text.
+    /// Shows text to the user.
     pub(crate) fn output(&self, category: Category, text: &str) {
         self.event(
             "output",
@@ -196,8 +196,8 @@ impl<W: Write + Send + 'static> Client<W> {
         );
     }
 
-    /// Returns whether the client interrupted the operation that has just ended, and clears that
-    /// mark.
+    /// Returns whether the client interrupted the operation that has just ended, and clears the
+    /// flag.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.cancelled.swap(false, Ordering::Relaxed)
     }
@@ -207,7 +207,7 @@ impl<W: Write + Send + 'static> Client<W> {
         Telling(Arc::clone(&self.out))
     }
 
-    /// Reads the arguments of a request, and refuses arguments that do not fit.
+    /// Reads the arguments of a request, and refuses arguments of the wrong form.
     pub(crate) fn arguments<T: for<'d> serde::Deserialize<'d>>(request: &Request) -> Result<T> {
         let arguments = match &request.arguments {
             Value::Null => json!({}),
@@ -252,7 +252,6 @@ fn listen(mut input: impl BufRead, to: &Sender<Incoming>, cancelled: &AtomicBool
 /// Reports a session's builds to a client.
 pub(crate) struct Telling<W>(Arc<Mutex<Out<W>>>);
 
-// Messages are sent under a lock.
 impl<W: Write + Send> Monitor for Telling<W> {
     fn note(&self, at: &Path, note: &Note) {
         let text = format!("{}\n", note.about(at));

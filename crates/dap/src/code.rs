@@ -1,4 +1,4 @@
-//! Memory, operators, and source text.
+//! Answers requests for memory, operators, and source text.
 
 use std::io::Write;
 
@@ -72,7 +72,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
             before += (-first).max(0).min(wanted.instruction_count);
             after = wanted.instruction_count - before - own.len() as i64;
         }
-        // Functions are not adjacent: there is no instruction before or after a function.
+        // Functions are not adjacent, so no instruction precedes or follows a function's body.
         let nothing = |address: u64| Instruction {
             address: format!("0x{address:x}"),
             instruction: "(outside the function)".to_owned(),
@@ -119,7 +119,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(json!({ "content": text }))
     }
 
-    /// The files of the user's own code.
+    /// Returns the files of the user's own code.
     pub(crate) fn loaded_sources(&mut self) -> Value {
         let code = self.debugger.session().code().clone();
         let files = self.debugger.source().files().iter();

@@ -1,4 +1,5 @@
-//! The commands of the console: our own questions, about the selected frame.
+//! Answers the commands of the debug console: the questions of `afterimage`, about the selected
+//! frame.
 
 use std::io::Write;
 
@@ -30,7 +31,7 @@ back, in-back, out-back  steps back: over, in, out";
 const ROWS: usize = 40;
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
-    /// Answers a command. `None` if the text is not a command.
+    /// Answers a command. Returns `None` if the text is not a command.
     pub(crate) fn command(&mut self, text: &str, frame: Option<u64>) -> Result<Option<Answer>> {
         use afterimage::debugger::Step;
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -125,7 +126,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(String::from_utf8_lossy(&told).trim_end().to_owned())
     }
 
-    /// Goes to the nearest time at which a condition holds on the line where the run is.
+    /// Goes to the nearest execution of the current line at which a condition holds.
     fn when(&mut self, condition: &str, direction: Direction) -> Result<Answer> {
         let located = self.debugger.located(self.at)?;
         let line = located.context("the run is not at a line of the source")?;
@@ -162,7 +163,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Returns the origin of a value, step by step, for programs.
+    /// Returns the origin of a value, step by step, as JSON.
     pub(crate) fn origins(&mut self, wanted: &Origins) -> Result<Value> {
         let mut query = self.about(wanted.expression.trim(), None)?;
         query.steps = wanted.steps.unwrap_or(query.steps);

@@ -1,4 +1,4 @@
-//! The debugged run: its position, and the data shown to the client.
+//! Holds the debugged run: its position, and the data shown to the client.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::server::Left;
 use crate::stack::ShownFrame;
 use crate::variables::Handle;
 
-/// The number from which a client counts lines and columns: 0 or 1.
+/// The numbers of the first line and the first column in the client's count: 0 or 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
     pub lines: i64,
@@ -24,12 +24,13 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// A line, as the client counts.
+    /// Converts a line number, from 1, to the client's count.
     pub(crate) fn line(self, number: u32) -> i64 {
         i64::from(number) - 1 + self.lines
     }
 
-    /// A column; the first column if it is not known.
+    /// Converts a column number, from 1, to the client's count. An unknown column, 0, becomes the
+    /// first.
     pub(crate) fn column(self, number: u32) -> i64 {
         i64::from(number.max(1)) - 1 + self.columns
     }
@@ -46,7 +47,7 @@ impl Numbering {
     }
 }
 
-/// The only thread.
+/// The identifier of the only thread.
 pub(crate) const THREAD: u64 = 1;
 
 /// The run that is debugged.
@@ -58,17 +59,20 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     /// Its position.
     pub at: Position,
     pub points: Points<'a>,
-    /// The frames shown to the client since the last stop: their identifiers are positions, from 1.
+    /// The frames shown to the client since the last stop. A frame's identifier is its position
+    /// here, from 1.
     pub frames: Vec<ShownFrame>,
-    /// The objects that the client may open at the current stop: references are positions, from 1.
+    /// The objects that the client may open at the current stop. A reference is a position here,
+    /// from 1.
     pub handles: Vec<Handle>,
-    /// The possible targets of the client's jumps: targets are positions, from 1.
+    /// The positions that the client may jump to. A target's identifier is its position here, from
+    /// 1.
     pub targets: Vec<Position>,
-    /// Files whose text the client gets from this server: references are positions, from 1.
+    /// The files that the client reads through this server. A reference is a position here, from 1.
     pub files: Vec<String>,
-    /// If the run ended at this position: why it ended.
+    /// Why the run ended, if it ended at this position.
     pub exception: Option<String>,
-    /// Whether the client has finished its set-up.
+    /// Whether the client has finished configuring the session.
     pub is_running: bool,
 }
 
@@ -134,7 +138,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
                     self.client.event("terminated", Value::Null);
                     continue;
                 }
-                // The operation that these requests should end has already ended.
+                // The operation that the request should interrupt has already ended.
                 "cancel" | "pause" => {
                     self.client.is_interrupted();
                     self.client.succeed(&request, Value::Null);
@@ -225,7 +229,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }))
     }
 
-    /// A source file, as the client identifies it.
+    /// Describes a source file to the client.
     pub(crate) fn source(&mut self, path: &str) -> Source {
         let name = Path::new(path).file_name();
         let name = name.map(|name| name.to_string_lossy().into_owned());
@@ -261,7 +265,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
     }
 
-    /// The file of a client's source, as named in the debug information.
+    /// Returns the path in the debug information for a source that the client names.
     pub(crate) fn file_of(&self, source: &Source) -> Result<String> {
         let known = source.source_reference.and_then(position);
         if let Some(path) = known.and_then(|known| self.files.get(known)) {
@@ -290,7 +294,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
         match map.find_file(path) {
             Ok(file) => Ok(map.path(file).to_owned()),
-            // The folder may be different on this machine.
+            // The file may be in a different folder on this machine.
             Err(error) => {
                 let name = name.and_then(|name| name.to_str());
                 let by_name = name.and_then(|name| map.find_file(name).ok());
@@ -309,19 +313,19 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
     }
 }
 
-/// The arguments of a request.
+/// Reads the arguments of a request.
 fn of<W: Write + Send + 'static, T: for<'de> serde::Deserialize<'de>>(
     request: &Request,
 ) -> Result<T> {
     Client::<W>::arguments(request)
 }
 
-/// A position in a list whose entries are numbered from 1.
+/// Converts a number that counts from 1 to a position in a list.
 pub(crate) fn position(number: u64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
 }
 
-/// An error in one line.
+/// Writes an error as one line.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     format!("{error:#}").replace('\n', " ")
 }

@@ -1,4 +1,4 @@
-//! Expressions in a frame.
+//! Evaluates expressions in a frame.
 
 use std::io::Write;
 

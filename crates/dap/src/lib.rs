@@ -9,11 +9,12 @@
 //! |---|---|
 //! | `wire` | messages with `Content-Length`, in and out |
 //! | `protocol` | the messages' fields |
-//! | `client` | whoever is at the other end: responses, events, interruption |
+//! | `client` | the connection to the client: responses, events, interruption |
 //! | `recorder` | recording a program first |
-//! | `server` | what comes before there is a run: `initialize`, `launch`, `attach` |
+//! | `server` | the requests before there is a run: `initialize`, `launch`, `attach` |
 //! | `debuggee` | the position, and requests about it |
-//! | `breakpoints`, `motion`, `stack`, `variables`, `evaluate`, `console`, `code` | the requests, by what they are about |
+//! | `breakpoints`, `motion`, `stack`, `variables`, `evaluate`, `console`, `code` | the other
+//! requests, by subject |
 //!
 //! `docs/DEBUGGERS.md` is for users.
 

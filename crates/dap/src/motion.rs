@@ -20,7 +20,7 @@ pub(crate) enum Motion {
     /// To the next operator of WebAssembly.
     Operator(Direction),
     To(Position),
-    /// No motion, because the run stops where it begins.
+    /// No motion: the run stops at its beginning.
     Entry,
 }
 
@@ -33,7 +33,7 @@ struct Stopped {
 }
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
-    /// The first motion, after the client has finished its set-up.
+    /// Returns the first motion, after the client has finished its set-up.
     pub(crate) fn begin(&mut self) -> Motion {
         if std::mem::replace(&mut self.is_running, true)
             || self.launch.stop_on_entry
@@ -132,7 +132,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Reports the number of executions whose conditions did not hold.
+    /// Tells the client how many executions did not meet a condition.
     fn tell_looked_at(&self, found: &RunTo) {
         if found.looked_at == 0 || found.at.is_some() && found.unknown == 0 {
             return;
@@ -153,7 +153,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         self.client.output(Category::Console, &format!("{text}\n"));
     }
 
-    /// Stops where the run ends, or begins.
+    /// Stops at the end of the run or, going backward, at its beginning.
     fn end(&self, from: Position, direction: Direction) -> Result<Stopped> {
         let debugger = self.debugger;
         let trap = debugger.session().trap()?;
@@ -193,7 +193,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(())
     }
 
-    /// The executions of a line that a client may go to.
+    /// Returns the executions of a line that a client may go to.
     pub(crate) fn goto_targets(&mut self, wanted: &GotoTargets) -> Result<Value> {
         let path = self.file_of(&wanted.source)?;
         let line = self.numbering.number_of(wanted.line)?;

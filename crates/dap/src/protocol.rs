@@ -1,5 +1,6 @@
-//! The fields of messages that this server uses. The protocol:
-//! <https://microsoft.github.io/debug-adapter-protocol>.
+//! The messages of the [Debug Adapter
+//! Protocol](https://microsoft.github.io/debug-adapter-protocol), with the fields that this server
+//! uses.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,7 +34,7 @@ impl Request {
 pub struct Launch {
     /// A recording.
     pub recording: Option<String>,
-    /// A program, which is recorded first.
+    /// A program to record first.
     pub program: Option<String>,
     /// The program's arguments.
     pub args: Vec<String>,
@@ -50,19 +51,19 @@ pub struct Launch {
     pub invoke: Option<String>,
     /// The time in seconds after which the program is ended.
     pub timeout: Option<u64>,
-    /// The place for the recording; without it, the recording is removed when the client leaves.
+    /// The path for the new recording. Without it, the recording is removed when the client leaves.
     pub output: Option<String>,
-    /// Overwrites an existing file at that place.
+    /// Whether to overwrite an existing file at `output`.
     pub force: bool,
-    /// The filter for the user's own code: `mine`, `all`, or a glob.
+    /// The code to show: `mine`, `all`, or a glob of files.
     pub code: Option<String>,
-    /// The places of sources: `OLD=NEW`, or a folder.
+    /// The places to search for sources: `OLD=NEW`, or a folder.
     pub source_path: Vec<String>,
-    /// Stops where the run begins.
+    /// Whether to stop at the beginning of the run.
     pub stop_on_entry: bool,
-    /// Goes to this moment first: `parse#3`, `end`, `50%`.
+    /// The moment to go to first: `parse#3`, `end`, `50%`.
     pub goto: Option<String>,
-    /// Shows frames of libraries one by one.
+    /// Whether to show each library frame separately.
     pub library_frames: bool,
 }
 

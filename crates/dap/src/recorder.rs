@@ -1,4 +1,4 @@
-//! Records a program for a client by running `afterimage record` in a separate process.
+//! Records a program for a client.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,18 +15,19 @@ use crate::client::Category;
 use crate::protocol::Launch;
 use crate::server::Recorder;
 
-/// Records by `afterimage record` in a process of its own: the client's streams are not the
-/// guest's.
+/// Records with `afterimage record` in a separate process, so that the guest cannot use the
+/// client's streams.
 #[derive(Clone, Copy, Debug)]
 pub struct ByCommand;
 
 /// The interval at which to check whether the client is still waiting.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The length of the error output that is searched for the reason of a failure.
+/// The maximum length in bytes of the error output to search for the reason for a failure.
 const MOST_ERRORS: usize = 1 << 16;
 
-/// The variables by which `record` finds its cache and folders. The guest receives none of them.
+/// The environment variables with which `record` finds its cache and folders. The guest receives
+/// none of them.
 const OWN: [&str; 6] = [
     "AFTERIMAGE_CACHE",
     "HOME",
@@ -146,7 +147,7 @@ impl Read for Stream {
 
 fn listen(mut stream: Stream, category: Category, to: &Sender<(Category, String)>) {
     let mut bytes = vec![0; 1 << 13];
-    // The rest of a character that was cut comes later.
+    // The beginning of a character whose other bytes have not arrived yet.
     let mut cut = Vec::new();
     while let Ok(count) = stream.read(&mut bytes)
         && count > 0

@@ -1,4 +1,4 @@
-//! The requests before there is a run to debug.
+//! Answers the requests that come before there is a run to debug.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::protocol::{Initialize, Launch, Request};
 
 /// Records programs.
 pub trait Recorder {
-    /// Records a program's run into a file. The guest gets only what the configuration names; in
-    /// particular, it must not read or write the client's streams. `output` receives its output.
-    /// Once `cancelled` is set, the guest is ended.
+    /// Records a run of a program into a file. The guest gets only the resources that the
+    /// configuration names, and must not use the client's streams. `output` receives the guest's
+    /// output. Once `cancelled` is set, the guest is ended.
     ///
     /// # Errors
     /// If the program cannot be recorded.
@@ -35,7 +35,7 @@ pub trait Recorder {
 /// Serves one client, until it leaves.
 ///
 /// # Errors
-/// If the client sends an invalid message, so that the rest cannot be read.
+/// If the client sends a message that makes the rest of the input unreadable.
 pub fn serve<W: Write + Send + 'static>(
     input: impl BufRead + Send + 'static,
     output: W,
@@ -100,11 +100,11 @@ pub fn serve<W: Write + Send + 'static>(
 pub(crate) enum Left {
     /// The client has left.
     Over,
-    /// The request was refused, and the client knows.
+    /// The server refused the request, and has told the client.
     Refused,
 }
 
-/// Opens the client's choice, and serves it until it leaves.
+/// Opens the recording that the client chose, and serves the client until it leaves.
 fn debug<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,
@@ -136,8 +136,8 @@ fn debug<W: Write + Send + 'static>(
     }
 }
 
-/// The recording to debug, which is made now if a program is named. If it is temporary, also the
-/// folder that contains it, which is to be removed.
+/// Returns the recording to debug, after making it if the client named a program. For a temporary
+/// recording, also returns its folder, which is removed at the end.
 fn recording<W: Write + Send + 'static>(
     client: &Client<W>,
     request: &Request,
@@ -202,13 +202,13 @@ fn recording<W: Write + Send + 'static>(
     }
 }
 
-/// A folder `HOST` or `HOST::GUEST`, with the host's part from the configuration's folder.
+/// Resolves the host part of `HOST` or `HOST::GUEST` from the folder of the configuration.
 fn granted(text: &str, from: &dyn Fn(&str) -> PathBuf) -> String {
     let (host, guest) = text.split_once("::").unwrap_or((text, text));
     format!("{}::{guest}", from(host).display())
 }
 
-/// Returns the supported capabilities, and a few that are explicitly not supported.
+/// Returns the capabilities of this server, including a few that are explicitly unsupported.
 fn capabilities() -> Value {
     json!({
         "supportsConfigurationDoneRequest": true,

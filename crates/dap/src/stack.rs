@@ -1,4 +1,4 @@
-//! The call stack, with frames of libraries folded.
+//! Shows the call stack, with library frames folded.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::debuggee::{Debuggee, position};
 use crate::protocol::{Frame, OfFrame, Scope, StackTrace};
 use crate::variables::Handle;
 
-/// The number of activations to examine beyond the requested number, because some belong to
+/// The number of activations to examine in addition to the requested ones, because some belong to
 /// libraries.
 const BEYOND: usize = 64;
 /// The default number of frames.
@@ -25,8 +25,8 @@ pub(crate) struct ShownFrame {
     pub folded: Option<usize>,
 }
 
-/// Folds adjacent library frames into one, and leaves out those at the innermost end. If all frames
-/// are library frames, all are shown.
+/// Folds adjacent library frames into one, and leaves out the innermost library frames. If all
+/// frames are library frames, shows all.
 fn folded(frames: Vec<StackFrame>) -> Vec<ShownFrame> {
     let is_own = |frame: &StackFrame| !frame.library;
     let has_own = frames.iter().any(is_own);
@@ -59,8 +59,8 @@ fn folded(frames: Vec<StackFrame>) -> Vec<ShownFrame> {
 }
 
 impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
-    /// Collects the shown frames; `most` activations are examined. Returns the number of frames not
-    /// examined.
+    /// Collects the frames to show, from at most `most` activations. Returns the number of
+    /// activations not examined.
     fn look(&mut self, most: usize) -> Result<usize> {
         let (frames, open) = self.debugger.stack(self.at, most)?;
         let rest = open.saturating_sub(most);
@@ -120,7 +120,7 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(json!({ "stackFrames": frames, "totalFrames": total }))
     }
 
-    /// A frame that the client was shown, by default the innermost.
+    /// Returns a frame that was shown to the client, by default the innermost.
     pub(crate) fn frame(&mut self, id: Option<u64>) -> Result<StackFrame> {
         if self.frames.is_empty() {
             self.look(BEYOND)?;

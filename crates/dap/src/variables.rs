@@ -1,4 +1,4 @@
-//! Variables, and their parts as they are opened.
+//! Shows variables, and the parts of the objects that the client opens.
 
 use std::io::Write;
 use std::ops::Range;
@@ -38,11 +38,11 @@ pub(crate) const SHOWN: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// The maximum number of global variables.
+/// The maximum number of global variables to show.
 const GLOBALS: usize = 1000;
-/// The default number of parts.
+/// The default number of an object's parts to show.
 const PARTS: u64 = 256;
-/// The maximum number of references, which are numbers of 31 bits.
+/// The maximum number of references at one stop. The protocol limits references to 31 bits.
 const MOST_HANDLES: usize = 1 << 20;
 
 /// A value with the data needed to open it.
@@ -105,7 +105,7 @@ fn text(rendered: &Rendered) -> String {
     }
 }
 
-/// How a part of an object is written.
+/// Writes a part of an object as an expression, if the object has one.
 fn expression_of(object: Option<&str>, part: &str) -> Option<String> {
     let object = object?;
     let is_name = |text: &str| {
@@ -130,7 +130,7 @@ fn expression_of(object: Option<&str>, part: &str) -> Option<String> {
 
 impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     pub(crate) fn handle(&mut self, handle: Handle) -> u64 {
-        // A client that requests so many has forgotten the first references.
+        // A client that has opened this many objects no longer uses the first references.
         if self.handles.len() >= MOST_HANDLES {
             self.handles.clear();
         }
@@ -144,7 +144,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             .map_err(|error| anyhow!("{error}"))
     }
 
-    /// A value, as shown to the client.
+    /// Describes a value to the client.
     pub(crate) fn shown(
         &mut self,
         number: usize,
@@ -238,7 +238,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     fn named(&mut self, number: usize, opened: Vec<Opened>) -> Vec<Variable> {
         let mut seen = std::collections::HashSet::new();
         let all = opened.into_iter().map(|one| {
-            // A variable hidden by another cannot be named.
+            // An expression cannot name a variable that another one hides.
             let expression = seen.insert(one.name.clone()).then(|| one.name.clone());
             let expression = expression.filter(|name| name.parse::<Path>().is_ok());
             self.shown(number, one, expression)
@@ -316,7 +316,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         })
     }
 
-    /// The object of an expression in a frame, with its size; or why there is none.
+    /// Returns the object that an expression names in a frame, with its size, or why there is none.
     pub(crate) fn object_named(
         &mut self,
         frame: Option<u64>,
@@ -338,7 +338,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         )
     }
 
-    /// Returns a part of an opened object, by its name.
+    /// Returns the part of an opened object with this name.
     pub(crate) fn part_named(
         &mut self,
         handle: usize,

@@ -1,12 +1,12 @@
-//! Messages with a head that gives the number of bytes that follow.
+//! Reads and writes messages. The head of a message gives the number of bytes that follow.
 
 use std::io::{self, BufRead, Read, Write};
 
 use serde::Serialize;
 
-/// A message with more bytes is refused.
+/// The maximum length of a message in bytes.
 const LARGEST: usize = 1 << 24;
-/// The same limit holds for a line of the head.
+/// The maximum length of a line of the head in bytes.
 const LONGEST_LINE: u64 = 1 << 12;
 
 /// An incoming message.

@@ -29,7 +29,7 @@ pub(crate) struct Depends {
     pub statement: i32,
     pub kind: Kind,
     pub operands: Box<[(&'static str, MadeBy)]>,
-    /// Whether it takes elements of a table, or a size; the stored values are queried for these.
+    /// Whether it uses table elements or a size, whose writers are looked up in the stored values.
     pub takes: bool,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Depends {
 pub(crate) enum Decides {
     /// A block of the same node, at this position.
     Own(u32),
-    /// The last of these edges that the activation took.
+    /// The decision is the one of these edges that the activation took last.
     Edges(Rc<[EdgeId]>),
-    /// Found by querying the values, because the function handles exceptions.
+    /// The decision is looked up in the stored values, because the function handles exceptions.
     Asked,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct DependPlan {
     /// For each instruction, its block and its statement.
     pub places: Box<[(u32, i32)]>,
     pub decides: Box<[Decides]>,
-    /// The deciding edges that it takes, with the positions of the blocks that they leave.
+    /// The deciding edges on the node's path, each with the position of the block that it leaves.
     pub taken: Box<[(u32, EdgeId)]>,
     /// The variables that it writes.
     pub outputs: Box<[(u32, MadeBy)]>,
@@ -89,7 +89,7 @@ impl Control {
         }
     }
 
-    /// The deciding edges from one block to another.
+    /// Returns the deciding edges from one block to another.
     pub fn edges<'c>(
         &'c self,
         cfg: &'c Cfg,
@@ -178,7 +178,7 @@ impl DependPlan {
     }
 }
 
-/// Whether a statement takes elements of a table, or a size.
+/// Whether a statement uses table elements or a size.
 fn takes(code: &NodeCode, kind: Kind) -> bool {
     match kind {
         Kind::Inst(inst) => matches!(
@@ -198,7 +198,7 @@ fn takes(code: &NodeCode, kind: Kind) -> bool {
     }
 }
 
-/// The controls of functions, computed when a function is first executed.
+/// The deciding edges of functions, computed when a function is first executed.
 #[derive(Default)]
 pub(crate) struct Controls(HashMap<FuncId, Rc<Control>>);
 

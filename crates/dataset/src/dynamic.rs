@@ -1,4 +1,4 @@
-//! The tables of one window, which list the events of the run in order of time.
+//! Writes the tables of a window, which list the events of the run in order of time.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The innermost activation, block by block.
+/// Tracks the innermost activation from block to block.
 struct Activations<'a> {
     events: afterimage_wpp::Calls<'a, FileSegments>,
     next: Option<CallEvent>,
@@ -242,8 +242,8 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// The activation that executes the path beginning at T, named by the time of its own first
-    /// block. Successive calls must have ascending times.
+    /// Returns the activation that executes the path beginning at T. The time of an activation's
+    /// first block identifies it. Successive calls must have ascending times.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {
@@ -264,7 +264,7 @@ impl<'a> Activations<'a> {
     }
 }
 
-/// The kinds of accesses, as text that rows share.
+/// The names of the kinds of accesses, shared by all rows.
 struct Accesses {
     load: ByteArray,
     store: ByteArray,
@@ -301,7 +301,7 @@ struct Tables {
     /// The time and the statement of the host call with which the node ends.
     site: Option<(u64, Option<i32>)>,
     imports: u32,
-    /// The first error, kept here because an observer returns none.
+    /// The first error. It is kept here because an observer cannot return one.
     failed: Option<anyhow::Error>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Estimate {
     pub bytes: u64,
 }
 
-/// The approximate number of bytes for a row of each table, from a run of bzip2.
+/// Returns the approximate number of bytes per row of a table, measured on a run of bzip2.
 fn bytes_a_row(table: &str) -> f64 {
     match table {
         "steps" => 0.3,
@@ -29,8 +29,8 @@ fn bytes_a_row(table: &str) -> f64 {
     }
 }
 
-/// Estimates the size of the selected windows as their share of the whole run's rows, which follow
-/// from the executions of each path.
+/// Estimates the size of the selected windows, in proportion to their share of the run. The rows of
+/// the whole run follow from the executions of each path.
 pub(crate) fn estimate(
     session: &Session,
     windows: Windows,
@@ -80,7 +80,7 @@ pub(crate) fn estimate(
     Ok(sum)
 }
 
-/// The number of statements of each block.
+/// Returns the number of statements of each block.
 fn statements_of(ssa: &Ssa, cfg: &Cfg) -> Vec<u64> {
     let mut lengths = vec![0; cfg.blocks.len()];
     for statement in ssa.statements.values() {

@@ -23,9 +23,9 @@ use crate::windows::{Selected, Windows};
 /// The parts of a data set to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetQuery {
-    /// The number of blocks of a window.
+    /// The number of blocks in a window.
     pub window_blocks: u64,
-    /// The windows to write; all if `None`.
+    /// The windows to write. `None` means all.
     pub windows: Option<Selected>,
     /// The tables in each window, by name; all if empty.
     pub tables: Vec<String>,
@@ -42,11 +42,11 @@ impl Default for DatasetQuery {
 }
 
 impl DatasetQuery {
-    /// The default number of blocks of a window, which gives some ten million rows.
+    /// The default number of blocks in a window. Such a window has about ten million rows.
     pub const WINDOW_BLOCKS: u64 = 1 << 20;
 
-    /// Writes the parts that the folder lacks and that no other process is writing. Builds the path
-    /// if it does not exist yet, and the values for the table of dependences.
+    /// Writes the missing parts that no other process is writing. Builds the path if it does not
+    /// exist yet, and the values if the table of dependences is wanted.
     ///
     /// # Errors
     /// If there is no such window or table, the folder holds other files, the run cannot be
@@ -92,7 +92,7 @@ impl DatasetQuery {
         Ok(report)
     }
 
-    /// Whether the values of the recording must be built, because dependences are read from them.
+    /// Whether the recording needs stored values, because the table of dependences is wanted.
     ///
     /// # Errors
     /// If there is no such table.
@@ -102,7 +102,7 @@ impl DatasetQuery {
         Ok(tables.iter().any(is_one))
     }
 
-    /// The wanted tables of windows.
+    /// Returns the wanted tables of windows.
     fn tables(&self) -> Result<Vec<&'static Table>> {
         if self.tables.is_empty() {
             return Ok(DYNAMIC.to_vec());
@@ -171,5 +171,5 @@ fn write_windows(
     Ok(())
 }
 
-/// If there are at least this many rows, their size is announced before they are written.
+/// The minimum number of rows for which the size is announced before they are written.
 const TOLD: u64 = 10_000_000;

@@ -1,4 +1,4 @@
-//! A Parquet file of one table: rows are collected by column and written in groups.
+//! Writes a table to a Parquet file: collects rows by column, and writes them in groups.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,10 +17,10 @@ use parquet::schema::types::ColumnPath;
 
 use crate::schema::{Coding, Column, Table, Type, VERSION};
 
-/// The number of rows that are written together.
+/// The number of rows in a group.
 const GROUP: usize = 1 << 20;
 
-/// The level of compression: higher levels take much longer and save few bytes.
+/// The compression level. Higher levels take much longer and save few bytes.
 const LEVEL: i32 = 3;
 
 /// Writes a table.
@@ -73,8 +73,8 @@ impl Cells {
         }
     }
 
-    /// Adds an integer to a column of integers. No run has integers that are too large for the
-    /// column.
+    /// Adds an integer to a column of integers. No run produces integers that are too large for
+    /// their column.
     #[inline]
     pub fn put(&mut self, value: impl Into<i64>) {
         let value = value.into();
@@ -209,7 +209,8 @@ impl TableFile {
         })
     }
 
-    /// The cells of all columns. Each column must receive one cell, for the next row.
+    /// Begins the next row, and returns the cells of all columns. The caller must add one cell to
+    /// each column.
     #[inline]
     pub fn row<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         self.rows_soon(1)?;
@@ -217,7 +218,8 @@ impl TableFile {
         self.cells()
     }
 
-    /// The cells of all columns, for rows that are then counted with [`added`](Self::added).
+    /// Returns the cells of all columns for adding several rows. The caller must then count these
+    /// rows with [`added`](Self::added).
     #[inline]
     pub fn cells<const N: usize>(&mut self) -> Result<&mut [Cells; N]> {
         match self.columns.first_chunk_mut() {
@@ -267,7 +269,7 @@ impl TableFile {
     }
 }
 
-/// The schema of a table, in Parquet's form.
+/// Returns the schema of a table, in Parquet's form.
 fn message(table: &Table) -> String {
     let mut text = format!("message {} {{", table.name);
     for column in table.columns {

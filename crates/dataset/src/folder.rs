@@ -1,9 +1,9 @@
-//! The folder of a data set: its description, and the assignment of parts to processes.
+//! Manages the folder of a data set: its description, and the assignment of parts to processes.
 //!
-//! A part (a window, or the tables about the whole run) is written under another name and then
-//! renamed, so a part with its final name is complete. While a process writes a part, it holds a
-//! lock, which the system drops when the process ends. So other processes leave that part alone,
-//! but write it if this process is killed. The file [`INCOMPLETE`] exists until all parts exist.
+//! A part is a window, or the tables about the whole run. It is written under a temporary name and
+//! then renamed, so a part with its final name is complete. While a process writes a part, it holds
+//! a lock. The system releases the lock when the process ends, so another process can write the
+//! part if this one is killed. The file [`INCOMPLETE`] exists until all parts exist.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -18,9 +18,9 @@ use crate::windows::Windows;
 
 /// The file that identifies the folder as a data set and describes it.
 const MANIFEST: &str = "afterimage.json";
-/// Marks a folder that lacks a part.
+/// The file that exists while the folder lacks a part.
 pub(crate) const INCOMPLETE: &str = "INCOMPLETE";
-/// The views, for DuckDB.
+/// The file with the views for DuckDB.
 const VIEWS: &str = "views.sql";
 /// The folder for the tables about the whole run while they are being written.
 const WHOLE: &str = "whole";
@@ -64,16 +64,16 @@ pub(crate) struct Claim<'f> {
     part: Part,
     /// The path to which the part is written.
     pub at: PathBuf,
-    /// The lock file, which is locked.
+    /// The lock file. The lock is held while it is open.
     _lock: File,
 }
 
-/// The file of a table in a folder.
+/// Returns the file of a table in a folder.
 pub(crate) fn file(folder: &Path, table: &Table) -> PathBuf {
     folder.join(format!("{}.parquet", table.name))
 }
 
-/// The folder of a window.
+/// Returns the folder of a window.
 pub(crate) fn window_name(window: u64) -> String {
     format!("window={window:06}")
 }
@@ -125,12 +125,12 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder with files other than those of a newly begun data set.
+    /// Refuses a folder that contains files, except those of a data set that is being created.
     fn refuse_others(&self) -> io::Result<()> {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
             let name = name.to_string_lossy();
-            // This is from a process that starts at the same time, or was killed when it started.
+            // Such a file is from a process that starts now, or that was killed when it started.
             let is_own = name == INCOMPLETE || name.starts_with(".new-");
             if !is_own && !self.at.join(MANIFEST).exists() {
                 let foreign = format!(
@@ -142,7 +142,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a small file as a whole.
+    /// Writes a small file atomically.
     fn put(&self, name: &str, text: &str) -> io::Result<()> {
         let writer = (std::process::id(), std::thread::current().id());
         let new = self.at.join(format!(".new-{name}-{writer:?}"));
@@ -153,13 +153,14 @@ impl Folder {
     /// Whether a part exists.
     pub fn has(&self, part: Part) -> bool {
         match part {
-            // The last table that is moved to its place.
+            // This table is moved to its place last.
             Part::Whole => self.at.join("run.parquet").exists(),
             Part::Window(window) => self.at.join(window_name(window)).exists(),
         }
     }
 
-    /// The right to write a part; `None` if it exists or another process is writing it.
+    /// Claims the right to write a part. Returns `None` if the part exists or another process is
+    /// writing it.
     pub fn claim(&self, part: Part) -> Result<Option<Claim<'_>>> {
         self.named(self.claimed(part))
     }
@@ -181,7 +182,7 @@ impl Folder {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Another process may have finished it since.
+        // Another process may have finished the part in the meantime.
         if self.has(part) {
             return Ok(None);
         }
@@ -196,14 +197,15 @@ impl Folder {
         }))
     }
 
-    /// The missing windows.
+    /// Returns the missing windows.
     pub fn missing(&self, windows: Windows) -> Vec<u64> {
         let all = 0..windows.count();
         all.filter(|&window| !self.has(Part::Window(window)))
             .collect()
     }
 
-    /// Removes the mark and the locks if all parts exist. Returns whether they do.
+    /// Removes [`INCOMPLETE`] and the lock files if all parts exist. Returns whether all parts
+    /// exist.
     pub fn complete(&self, windows: Windows) -> Result<bool> {
         if !self.has(Part::Whole) || !self.missing(windows).is_empty() {
             return Ok(false);
@@ -225,13 +227,13 @@ impl Folder {
         done.map_err(|error| unwritten(&self.at, &Error::new(error)))
     }
 
-    /// Describes where writing failed, and what remains.
+    /// Adds to an error the place where writing failed, and the missing parts.
     pub fn failed(&self, error: &Error) -> Error {
         unwritten(&self.at, error)
     }
 }
 
-/// The format stated in the folder.
+/// The name of the format, as stated in the manifest.
 const FORMAT: &str = "afterimage data set";
 
 fn manifest(session: &Session, windows: Windows, tables: &[&'static Table]) -> Result<Manifest> {
@@ -292,7 +294,7 @@ impl Claim<'_> {
         if let Part::Window(window) = self.part {
             return fs::rename(&self.at, root.join(window_name(window)));
         }
-        // If the table of the run exists, the other tables exist, too.
+        // The table of the run is moved last, so if it exists, the other tables exist, too.
         for table in crate::schema::WHOLE.iter().rev() {
             let at = file(&self.at, table);
             fs::rename(at, file(root, table))?;
@@ -300,9 +302,9 @@ impl Claim<'_> {
         fs::remove_dir(&self.at)
     }
 
-    /// Removes whatever has been written of the part.
+    /// Removes the written files of the part.
     pub fn drop_part(self) {
-        // What stays is removed when the part is begun anew.
+        // Any file that remains is removed when the part is begun again.
         let _ = remove(&self.at);
     }
 }

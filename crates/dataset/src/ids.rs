@@ -1,4 +1,5 @@
-//! The program-wide numbers of blocks, edges, statements and lines, by which tables are joined.
+//! Numbers the blocks, edges, statements and lines of a program. The tables are joined by these
+//! numbers.
 
 use std::collections::HashMap;
 
@@ -7,8 +8,8 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, OpId};
 use afterimage_program::{Location, Program};
 use anyhow::{Result, bail};
 
-/// The numbers of a program's parts. Statement numbers count all operators, so that they follow
-/// from the program alone.
+/// The numbers of a program's parts. Statement numbers count all operators, so they depend only on
+/// the program.
 pub(crate) struct Ids {
     imports: u32,
     /// The first number of each defined function's blocks, edges and operators.
@@ -17,7 +18,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// The numbers in a program. Lines are numbered in the order of `lines`.
+    /// Numbers the parts of a program. Lines are numbered in the order of `lines`.
     pub fn new(program: &Program, lines: &[LineRow]) -> Result<Self> {
         let mut next = [0u32; 3];
         let mut bases = Vec::with_capacity(program.functions.len());
@@ -52,24 +53,24 @@ impl Ids {
         self.bases.get(index).map_or(0, |bases| bases[which])
     }
 
-    /// A block's number.
+    /// Returns a block's number.
     #[inline]
     pub fn block(&self, function: FuncId, block: BlockId) -> i32 {
         (self.base(function, 0) + block.as_u32()) as i32
     }
 
-    /// An edge's number.
+    /// Returns an edge's number.
     pub fn edge(&self, function: FuncId, edge: EdgeId) -> i32 {
         (self.base(function, 1) + edge.index() as u32) as i32
     }
 
-    /// An operator's number.
+    /// Returns an operator's number.
     #[inline]
     pub fn statement(&self, function: FuncId, op: OpId) -> i32 {
         (self.base(function, 2) + op.as_u32()) as i32
     }
 
-    /// The number of a place's line, if the line has code.
+    /// Returns the number of a place's line, if the line has code.
     pub fn line(&self, at: Option<Location>) -> Option<i32> {
         let line = at.map(Line::from)?;
         self.lines.get(&line).map(|&number| number as i32)

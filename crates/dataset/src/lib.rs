@@ -1,4 +1,4 @@
-//! A recorded run as tables: a data set of Parquet files for SQL and data frames.
+//! Exports a recorded run as a data set: tables in Parquet files, for SQL and data frames.
 //!
 //! Input: a recording. Output: a folder with tables about the whole run and, for each window of the
 //! run, tables of the window's events in order of time. `docs/PARQUET.md` describes the tables.

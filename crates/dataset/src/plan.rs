@@ -40,7 +40,7 @@ pub(crate) struct ValueOf {
     pub is_stored: bool,
 }
 
-/// How a value is shown.
+/// The type in which a table shows a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueType {
     Int,
@@ -112,7 +112,7 @@ impl NodePlan {
     }
 }
 
-/// The plans of nodes, made when a node is first executed.
+/// The plans of nodes. A plan is made when its node is first executed.
 pub(crate) struct NodePlans(Vec<Option<Rc<NodePlan>>>);
 
 impl NodePlans {
@@ -144,7 +144,7 @@ pub(crate) fn widened(bits: u32) -> f64 {
     f64::from_bits(sign | 0x7ff0_0000_0000_0000 | payload)
 }
 
-/// The value in a register of a node.
+/// Returns the value in a register of a node.
 #[inline]
 pub(crate) fn bits_of(of: &ValueOf, code: &NodeCode, low: &[u64], high: &[u64]) -> GlobalBits {
     let get = |half: &[u64]| half.get(of.register as usize).copied().unwrap_or(0);

@@ -17,7 +17,8 @@ pub struct DatasetReport {
     pub windows: u64,
     /// The number of windows of the data set.
     pub all: u64,
-    /// The missing windows: they were not requested, or other processes are writing them.
+    /// The windows that are missing, because they were not requested or other processes are writing
+    /// them.
     pub missing: Vec<u64>,
     /// Whether all parts of the data set exist.
     pub complete: bool,
@@ -32,7 +33,7 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// Sums up the rows and the bytes that were written.
+/// The sums of the rows and bytes that were written.
 pub(crate) type Written = DatasetReport;
 
 impl DatasetReport {
@@ -42,7 +43,7 @@ impl DatasetReport {
         size.bytes += bytes;
     }
 
-    /// The missing windows as text: `3, 5..8`.
+    /// Returns the missing windows as text: `3, 5..8`.
     fn missing_text(&self) -> String {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for &window in &self.missing {

@@ -1,11 +1,11 @@
-//! The tables, their columns, and the columns' encodings. `docs/PARQUET.md` describes the same for
-//! users; a test compares the two.
+//! The tables, their columns, and the columns' encodings. `docs/PARQUET.md` describes them for
+//! users, and a test compares it with this module.
 
 /// The version of the tables. It is increased when a column is removed, or changes its meaning,
 /// type or name.
 pub const VERSION: u32 = 1;
 
-/// A table: a Parquet file, in the folder itself or in each window's.
+/// A table: one Parquet file in the data set's folder, or one in the folder of each window.
 #[derive(Debug)]
 pub struct Table {
     /// Its name, which is the file's name without the extension.
@@ -44,7 +44,7 @@ pub enum Type {
     Longs,
 }
 
-/// How a column is encoded before compression.
+/// The encoding of a column before compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// Each value unchanged.
@@ -253,7 +253,7 @@ pub static DEPENDENCES: Table = Table {
     ],
 };
 
-/// The tables in the folder itself.
+/// The tables about the whole run, in the data set's folder.
 pub static WHOLE: [&Table; 8] = [
     &RUN,
     &FUNCTIONS,
@@ -265,5 +265,5 @@ pub static WHOLE: [&Table; 8] = [
     &HOST_CALLS,
 ];
 
-/// The tables in each window.
+/// The tables in the folder of each window.
 pub static DYNAMIC: [&Table; 5] = [&CALLS, &STEPS, &VALUES, &MEMORY, &DEPENDENCES];

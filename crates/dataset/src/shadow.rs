@@ -1,5 +1,5 @@
-//! The last writer of each byte while a window is followed. Writers before the window are looked up
-//! on demand.
+//! Tracks the last writer of each byte and variable while a window is followed. Earlier writers are
+//! looked up on demand.
 
 use afterimage_ids::{BlockId, EdgeId};
 use afterimage_machine::Range;
@@ -38,7 +38,7 @@ const PAGE: u64 = 1 << 12;
 #[derive(Default)]
 pub(crate) struct Bytes {
     pages: FxHashMap<(u32, u64), Box<[u32; PAGE as usize]>>,
-    /// The producers, by number; the first stands for an unknown producer.
+    /// The producers by number. The first stands for an unknown producer.
     writers: Vec<Maker>,
 }
 
@@ -59,7 +59,7 @@ impl Bytes {
         if self.writers.last() != Some(&maker) {
             self.writers.push(maker);
         }
-        // A window cannot hold more writes than there are numbers.
+        // A window holds fewer writes than there are numbers.
         let number = self.writers.len() as u32 - 1;
         self.each_page(range, |page| page.fill(number));
     }
@@ -79,7 +79,7 @@ impl Bytes {
         }
     }
 
-    /// The writers of some bytes, part by part.
+    /// Returns the writers of some bytes, part by part.
     pub fn read(&mut self, range: Range) -> Vec<Part> {
         let mut numbers: Vec<(u64, u32)> = Vec::new();
         self.each_page(range, |page| {
@@ -108,20 +108,21 @@ impl Bytes {
 pub(crate) struct Frame {
     /// The producers of its variables.
     variables: Vec<Maker>,
-    /// How it began, if it began in the window.
+    /// Its beginning, if it is in the window.
     pub began: Option<Began>,
     /// The last block that it executed, and the time of that block.
     pub last: Option<(BlockId, u64)>,
-    /// When it last took each edge that decides whether blocks run.
+    /// The time at which it last took each edge that decides whether blocks run.
     pub taken: FxHashMap<EdgeId, u64>,
-    /// The decisions before the window that led to its blocks.
+    /// For each of its blocks, the decisions before the window that led to the block.
     pub before: FxHashMap<BlockId, Vec<Decided>>,
 }
 
-/// The decision or call that led to a block: its kind, and the time of its own block.
+/// The decision or call that led to a block: its kind, and the time of the block that decided or
+/// called.
 pub(crate) type Decided = (&'static str, Option<u64>);
 
-/// How an activation began.
+/// The beginning of an activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Began {
     /// The host called the function.
@@ -131,7 +132,7 @@ pub(crate) enum Began {
 }
 
 impl Frame {
-    /// An activation that begins with these parameters.
+    /// Creates an activation that begins with these parameters.
     pub fn new(began: Began, parameters: Vec<Maker>) -> Self {
         Self {
             variables: parameters,
@@ -140,7 +141,7 @@ impl Frame {
         }
     }
 
-    /// The producer of a variable.
+    /// Returns the producer of a variable.
     pub fn get(&self, variable: u32) -> Maker {
         let found = self.variables.get(variable as usize).copied();
         found.unwrap_or(match self.began {

@@ -1,4 +1,4 @@
-//! `views.sql`: the tables by name, for DuckDB.
+//! Writes `views.sql`, with which DuckDB finds the tables by name.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ JOIN functions f USING (function_id)
 LEFT JOIN lines l ON l.line_id = s.line_id;
 ";
 
-/// The text of the file, for a data set with these tables in its windows.
+/// Returns the text of `views.sql` for a data set with these tables in its windows.
 pub(crate) fn text(tables: &[&'static Table]) -> String {
     let mut text = "\
 -- The tables of this data set as views. Begin DuckDB in this folder: duckdb -init views.sql
@@ -30,7 +30,7 @@ pub(crate) fn text(tables: &[&'static Table]) -> String {
     }
     for table in tables {
         let name = table.name;
-        // `values` is a word of SQL.
+        // `values` is a reserved word of SQL.
         let _ = writeln!(
             text,
             "CREATE OR REPLACE VIEW \"{name}\" AS SELECT * FROM read_parquet('window=*/{name}.parquet', hive_partitioning = true);"

@@ -1,4 +1,4 @@
-//! The tables about the whole run.
+//! Writes the tables about the whole run.
 
 use std::path::Path;
 
@@ -217,7 +217,7 @@ impl<'a> Whole<'a> {
         Ok(())
     }
 
-    /// Follows the whole run.
+    /// Writes the table of host calls. Follows the whole run.
     fn host_calls(&self, file: &mut TableFile) -> Result<()> {
         let program = self.session.program();
         let nodes = self.session.path()?.nodes();
@@ -261,7 +261,7 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// The last operator of a node: its call, if it ends with one.
+/// Returns the last operator of a node. This is its call, if it ends with one.
 pub(crate) fn last_op(
     program: &afterimage_program::Program,
     node: &afterimage_wpp::Node,
@@ -271,7 +271,7 @@ pub(crate) fn last_op(
     Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
 }
 
-/// Values as integers: an `i32` with its sign, other values as their bits.
+/// Converts values to integers: an `i32` keeps its sign, and other values become their bits.
 fn integers<'v>(types: &'v [ValType], values: &'v [GlobalBits]) -> impl Iterator<Item = i64> + 'v {
     let values = types.iter().zip(values);
     values.map(|(ty, bits)| match ty {
@@ -280,7 +280,7 @@ fn integers<'v>(types: &'v [ValType], values: &'v [GlobalBits]) -> impl Iterator
     })
 }
 
-/// Watches for host calls at the ends of nodes.
+/// Observes the host calls at the ends of nodes.
 struct Host {
     imports: u32,
     call: Option<HostCall>,

@@ -1,11 +1,12 @@
-//! The windows of a run: the paths that begin in stretches with equal numbers of blocks.
+//! Divides a run into windows with equal numbers of blocks. A window holds the paths that begin in
+//! it.
 
 use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How a run is divided.
+/// The division of a run into windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     blocks: u64,
@@ -20,17 +21,17 @@ impl Windows {
         Self { blocks, length }
     }
 
-    /// The number of windows.
+    /// Returns the number of windows.
     pub fn count(self) -> u64 {
         self.length.div_ceil(self.blocks).max(1)
     }
 
-    /// The number of blocks in which the paths of a window begin.
+    /// Returns the number of blocks in a window.
     pub fn blocks(self) -> u64 {
         self.blocks
     }
 
-    /// The first and the last time at which a path of this window begins.
+    /// Returns the first and the last time at which a path of this window begins.
     pub(crate) fn starts(self, window: u64) -> (u64, u64) {
         let first = window.saturating_mul(self.blocks).saturating_add(1);
         let last = first.saturating_add(self.blocks - 1);
@@ -38,7 +39,7 @@ impl Windows {
     }
 }
 
-/// Some windows: `7`, or `0..8` for the first eight.
+/// A selection of windows: `7`, or `0..8` for the first eight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected(pub Range<u64>);
 

@@ -1,17 +1,17 @@
-/** Questions to the server. Each is a command with its options; the answer is the JSON that the command writes. */
+/** Sends questions to the server. Each is a command with its options. The answer is the JSON that the command writes. */
 
 /**
  * An answer.
  * @typedef {object} Answer
  * @property {any} doc the document, or its first line
  * @property {any[]} rows the lines after the first
- * @property {string} text what was answered, if it is no JSON
- * @property {number} took milliseconds, in the server
- * @property {boolean} kept whether it was known already
- * @property {string} command the command that answers the same
+ * @property {string} text the answer, if it is not JSON
+ * @property {number} took the time in the server, in milliseconds
+ * @property {boolean} kept whether the answer was cached
+ * @property {string} command the command that gives the same answer
  */
 
-/** A newer question took the place of this one: nobody waits for it. */
+/** The error of a question that a newer question has replaced. */
 export class Superseded extends Error {}
 
 /** @type {Map<string, AbortController>} */
@@ -20,14 +20,14 @@ const open = new Map();
 const heard = [];
 
 let asking = 0;
-/** How many questions wait for their answers. */
+/** Returns the number of questions without an answer. */
 export const busy = () => asking;
 
-/** Calls what hears each answer. @param {(answer: Answer, ms: number) => void} hear */
+/** Registers a listener for each answer. @param {(answer: Answer, ms: number) => void} hear */
 export const onanswer = (hear) => heard.push(hear);
 
 /**
- * Asks. A newer question of the same view cancels an older one.
+ * Asks a question. A newer question of the same view cancels an older one.
  * @param {string} command
  * @param {Record<string, string | number | boolean | null | undefined>} [options]
  * @param {string} [view]
@@ -74,22 +74,22 @@ async function answer(command, query, stop, view) {
   return given;
 }
 
-/** Why nobody waits for an answer any more. @param {AbortController} stop */
+/** Returns the error of a question that was cancelled. @param {AbortController} stop */
 const gone = (stop) => stop.signal.reason === GIVEN_UP ? new Error("This question was given up. Choose it again to ask anew.") : new Superseded();
 const GIVEN_UP = "given up";
 
-/** Two pages of one recording do not replace each other's questions. */
+/** A name for this page, so that two pages of one recording do not replace each other's questions. */
 const tab = Math.random().toString(36).slice(2, 8);
 /** @param {string} view */
 const called = (view) => `${tab} ${view}`;
 
-/** Gives up a question: the page's own, by what the server calls its view. @param {string | null} view */
+/** Cancels a question of this page, identified by the server's name for its view. @param {string | null} view */
 export async function cancel(view) {
   for (const [name, stop] of open) if (!view || called(name) === view) stop.abort(GIVEN_UP);
   await told(`cancel${view ? `?view=${encodeURIComponent(view)}` : ""}`);
 }
 
-/** What the server alone knows. @param {string} what @returns {Promise<any>} */
+/** Returns data that only the server knows. @param {string} what @returns {Promise<any>} */
 export async function told(what) {
   const response = await fetch(`api/${what}`);
   const body = await response.json();
@@ -97,7 +97,7 @@ export async function told(what) {
   return body;
 }
 
-/** Keeps notes. @param {any} notes @returns {Promise<any>} */
+/** Saves notes. @param {any} notes @returns {Promise<any>} */
 export async function keep(notes) {
   const response = await fetch("api/notes", { method: "POST", body: JSON.stringify(notes) });
   const body = await response.json();

@@ -1,9 +1,9 @@
-/** Elements, numbers as text, and the states that each view has: at work, empty, failed. */
+/** Creates elements, formats numbers, and shows the states of a view: loading, empty, failed. */
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
- * Makes an element: `h("td.n", { title: "…" }, "text")`. Text stays text, whatever a program is called or prints.
+ * Creates an element: `h("td.n", { title: "…" }, "text")`. Text stays text, even if the names or output of a program contain markup.
  * @param {string} what a tag with classes
  * @param {Record<string, any> | null} [with_] attributes; a name that begins with `on` is a listener
  * @param {...(Child | Child[])} children
@@ -30,7 +30,7 @@ function nodes(children) {
 }
 
 /**
- * The same for SVG.
+ * Creates an element of SVG in the same way.
  * @param {string} tag @param {Record<string, any>} with_ @param {...Child} children
  */
 export function svg(tag, with_, ...children) {
@@ -44,22 +44,22 @@ export function svg(tag, with_, ...children) {
   return made;
 }
 
-/** Replaces what an element holds. @param {Element} into @param {...(Child | Child[])} children */
+/** Replaces the contents of an element. @param {Element} into @param {...(Child | Child[])} children */
 export function fill(into, ...children) {
   into.replaceChildren(...nodes(children));
 }
 
-/** Characters that turn the direction of text, or are not seen, as escapes. @param {string} text */
+/** Writes invisible characters, and characters that change the direction of text, as escapes. @param {string} text */
 export function visible(text) {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
     (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`);
 }
 
 const GROUPED = new Intl.NumberFormat("en-US");
-/** A count with all its digits. @param {number} count */
+/** Formats a count with all its digits. @param {number} count */
 export const grouped = (count) => GROUPED.format(count);
 
-/** A count in few letters, for bars and graphs; the whole number stands in a title beside it. @param {number} count */
+/** Formats a count in a few characters, for bars and graphs. A title beside it shows the whole number. @param {number} count */
 export function brief(count) {
   if (count < 10_000) return grouped(count);
   for (const [unit, size] of /** @type {[string, number][]} */ ([["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]))
@@ -80,10 +80,10 @@ export const counted = (n, what) => `${grouped(n)} ${what}${n === 1 ? "" : "s"}`
 /** @param {number} ms */
 export const time = (ms) => (ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-/** A name that may be broken between its parts, as in `bank::main`. @param {string} name */
+/** Allows line breaks between the parts of a name such as `bank::main`. @param {string} name */
 export const parted = (name) => name.split(/(?<=::)/).flatMap((part, index) => (index ? [h("wbr", null), part] : [part]));
 
-/** The end of a path. @param {string} path */
+/** Returns the last part of a path. @param {string} path */
 export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 /** @param {string} [what] */
@@ -93,14 +93,14 @@ export const loading = (what = "Asking …") => h("p.loading", { role: "status" 
 export const empty = (...children) => h("div.empty", null, ...children);
 
 /**
- * Why there is no answer. @param {any} error
+ * Shows why there is no answer. @param {any} error
  */
 export function failed(error) {
   return h("div.failed", { role: "alert" }, h("strong", null, "No answer"), h("p", null, String(error?.message ?? error)));
 }
 
 /**
- * What stands below each answer: whether it is exact, how long it took, and the command that repeats it.
+ * Creates the line below each answer: whether it is exact, how long it took, and the command that repeats it.
  * @param {import("./api.js").Answer | null} answer
  */
 export function answered(answer) {
@@ -113,7 +113,7 @@ export function answered(answer) {
     copier(answer.command, "Copy command"));
 }
 
-/** A button that copies. @param {string} text @param {string} label */
+/** Creates a button that copies a text. @param {string} text @param {string} label */
 export function copier(text, label) {
   const button = h("button.quiet", { type: "button", title: label, "aria-label": label, onclick: async () => {
     await navigator.clipboard.writeText(text);
@@ -124,7 +124,7 @@ export function copier(text, label) {
 }
 
 /**
- * A panel with a heading.
+ * Creates a panel with a heading.
  * @param {string} title @param {Child | Child[]} aside @param {...Child} children
  */
 export function panel(title, aside, ...children) {
@@ -132,7 +132,7 @@ export function panel(title, aside, ...children) {
 }
 
 /**
- * A choice of few.
+ * Creates a choice between a few options.
  * @param {string} label @param {[string, string][]} options @param {string} chosen @param {(value: string) => void} choose
  */
 export function choice(label, options, chosen, choose) {
@@ -147,11 +147,11 @@ export function choice(label, options, chosen, choose) {
   return group;
 }
 
-/** What ends the list that a scroller shows. @type {WeakMap<HTMLElement, AbortController>} */
+/** For each scroller, the controller that ends the list that it shows. @type {WeakMap<HTMLElement, AbortController>} */
 const lists = new WeakMap();
 
 /**
- * Shows only the rows of a long list that are seen. Rows have one height. A list that the scroller showed before ends.
+ * Shows only the visible rows of a long list. All rows have the same height. Ends the list that the scroller showed before.
  * @template T
  * @param {HTMLElement} scroller @param {number} height @param {number} count @param {(index: number) => HTMLElement} row
  */
@@ -196,7 +196,7 @@ export function virtual(scroller, height, count, row) {
   };
 }
 
-/** A canvas that is as sharp as the screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+/** Sets up a canvas with the resolution of the screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function sharp(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(width * ratio));
@@ -208,5 +208,5 @@ export function sharp(canvas, width, height) {
   return to;
 }
 
-/** A color of the theme. @param {string} name */
+/** Returns a color of the theme. @param {string} name */
 export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

@@ -1,4 +1,4 @@
-/** A flame graph on a canvas, exact to the block, and the same as a table. */
+/** Shows a flame graph on a canvas, exact to the block, and the same data as a table. */
 import { choice, color, grouped, h, share, sharp } from "./dom.js";
 
 /**
@@ -15,7 +15,7 @@ import { choice, color, grouped, h, share, sharp } from "./dom.js";
 /** @param {string} name @param {Node | null} parent @returns {Node} */
 const node = (name, parent) => ({ name, parent, total: 0, own: 0, depth: parent ? parent.depth + 1 : 0, from: 0, children: new Map() });
 
-/** The tree of stacks, each with its blocks. @param {string} text */
+/** Parses stacks with their blocks into a tree. @param {string} text */
 export function tree(text) {
   const root = node("all", null);
   for (const line of text.split("\n")) {
@@ -47,7 +47,7 @@ export function tree(text) {
 
 const HEIGHT = 21;
 
-/** A hue for a name, always the same. @param {string} name */
+/** Returns a hue for a name, always the same hue. @param {string} name */
 function hue(name) {
   let hash = 0;
   for (const char of name) hash = (hash * 31 + (char.codePointAt(0) ?? 0)) | 0;
@@ -139,7 +139,7 @@ export function flame(text, open) {
   return h("div", null, h("div.over", null, choice("Form", [["graph", "Graph"], ["table", "Table"]], "graph", (form) => { holder.replaceChildren(form === "graph" ? graph : table); })), holder);
 }
 
-/** Parents first, the largest first. @param {Node} root */
+/** Returns the nodes, parents before children and the largest siblings first. @param {Node} root */
 function ordered(root) {
   const found = [];
   const open = [root];

@@ -1,20 +1,20 @@
 /**
- * One position, one focus: where somebody stands in the run, in the address. All views follow it, and Back goes back.
+ * Keeps the focus: the user's position in the run, which is in the address. All views follow it, and Back returns to the previous one.
  */
 import { ask, Superseded } from "./api.js";
 
 /**
  * @typedef {object} Focus
- * @property {string} view which view
+ * @property {string} view the view
  * @property {string} [at] the moment, as commands take it
- * @property {string} [frame] which activation, from the innermost, 0
+ * @property {string} [frame] the activation, counted from 0 for the innermost
  * @property {string} [file] a source file
- * @property {string} [line] a line of it
+ * @property {string} [line] a line of the file
  * @property {string} [fn] a function
- * @property {string} [about] what is asked: `trap`, `stdout:12`, `var:fee`, `value`, `not:bank.c:31`
- * @property {string} [from] where the range begins
- * @property {string} [to] where it ends
- * @property {string} [call] which call of the function
+ * @property {string} [about] the subject of the question: `trap`, `stdout:12`, `var:fee`, `value`, `not:bank.c:31`
+ * @property {string} [from] the beginning of the range
+ * @property {string} [to] the end of the range
+ * @property {string} [call] the number of the call to the function
  * @property {string} [code] `wat` for instructions instead of source
  */
 
@@ -23,12 +23,12 @@ export let focus = read();
 /** @type {((now: Focus, before: Focus) => void)[]} */
 const followers = [];
 
-/** What is known of the moment. */
+/** The known data about the moment. */
 export const known = {
   /** @type {any} the moment's names */ moment: null,
   /** @type {any} the stack and its variables */ state: null,
   /** @type {import("./api.js").Answer | null} */ answer: null,
-  /** @type {any} why it is not known */ error: null,
+  /** @type {any} why the data are unknown */ error: null,
   /** @type {boolean} */ waits: false,
 };
 
@@ -38,7 +38,7 @@ function read() {
   return /** @type {Focus} */ ({ view: "overview", ...all });
 }
 
-/** The address of a focus. @param {Partial<Focus>} change */
+/** Returns the address of a focus. @param {Partial<Focus>} change */
 export function address(change) {
   const next = { ...focus, ...change };
   const query = new URLSearchParams();
@@ -47,7 +47,7 @@ export function address(change) {
 }
 
 /**
- * Goes elsewhere. What is not named stays.
+ * Changes the focus. Properties that are not named stay.
  * @param {Partial<Focus>} change @param {boolean} [replace] without a step for Back
  */
 export function go(change, replace = false) {
@@ -74,20 +74,20 @@ window.addEventListener("hashchange", () => { if (address({}) !== address(read()
 
 /** @type {(() => void)[]} */
 const listeners = [];
-/** Calls what shows the moment, whenever more is known of it. @param {() => void} listen */
+/** Registers a listener that is called whenever more is known about the moment. @param {() => void} listen */
 export const onmoment = (listen) => listeners.push(listen);
-/** Says that more is known. */
+/** Tells the listeners that more is known. */
 export const tell = () => { for (const listen of listeners) listen(); };
 
 /** @type {((moment: any) => void)[]} */
 const hints = [];
-/** Calls what can prepare itself when the moment has its name, before all is known of it. @param {(moment: any) => void} hear */
+/** Registers a listener that is called when the name of the moment is known, before its other data. @param {(moment: any) => void} hear */
 export const onhint = (hear) => hints.push(hear);
 
-/** A moment whose name was asked for a move there. @type {import("./api.js").Answer | null} */
+/** The answer with the name of a moment, if a move to it already asked for the name. @type {import("./api.js").Answer | null} */
 let given = null;
 
-/** Finds what there is at the moment. */
+/** Finds the data about the moment. */
 export async function stand() {
   const at = focus.at;
   if (!at) return;
@@ -113,17 +113,17 @@ export async function stand() {
   tell();
 }
 
-/** The line of an activation: the user's own, where library code was inlined. @param {any} one */
+/** Returns the line of an activation. Where library code was inlined, this is the user's own line. @param {any} one */
 export const lineOf = (one) => one?.around ?? one?.source ?? null;
 
-/** The activation that is looked at: the one that was chosen, or the innermost of the user's own code. */
+/** Returns the selected activation: the one that the user chose, or the innermost in the user's own code. */
 export function frame() {
   const frames = known.state?.frames ?? [];
   const chosen = frames.find((/** @type {any} */ one) => String(one.number) === focus.frame);
   return chosen ?? frames.find((/** @type {any} */ one) => !one.library && one.source) ?? frames.find((/** @type {any} */ one) => one.source) ?? frames[0] ?? null;
 }
 
-/** What a moment is best called: the arrival at a line, if it is one. @param {any} moment */
+/** Returns the best name of a moment: the arrival at a line, if it is one. @param {any} moment */
 export const called = (moment) => (moment.arrives ? `${moment.line}#${moment.arrival}` : moment.at);
 
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */

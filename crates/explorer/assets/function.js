@@ -1,4 +1,4 @@
-/** A function: its control flow with counts, the different ways through it, its calls. */
+/** Shows a function: its control flow with counts, its different paths, and its calls. */
 import { ask, Superseded } from "./api.js";
 import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, parted, share } from "./dom.js";
 import { focus, frame, go, known, onmoment } from "./focus.js";
@@ -8,7 +8,7 @@ import { blocks, sums } from "./overview.js";
 let key = "";
 let part = "flow";
 
-/** The function that is looked at: the one that was chosen, or that of the moment. */
+/** Returns the selected function: the one that the user chose, or the function of the moment. */
 const chosen = () => focus.fn ?? (known.state && frame() ? `func[${frame().function.index}]` : null);
 
 /** @param {HTMLElement} into */
@@ -25,7 +25,7 @@ onmoment(() => { const into = document.querySelector(".view-function"); if (into
 async function show(into, name) {
   if (!name) return void list(into);
   fill(into, loading());
-  // The control flow of a function with a number need not wait for the name.
+  // If the function is given by its number, its control flow need not wait for the name.
   const early = part === "flow" && /^func\[\d+\]$/.test(name) ? drawn(name) : null;
   early?.catch(() => { /* what waits for it hears of it */ });
   try {
@@ -39,7 +39,7 @@ async function show(into, name) {
     const body = h("div.body", null, loading());
     const stretched = await (early ? early.then((all) => all[3]) : ranged(id));
     const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, parted(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
-    // The counts of a range are of that range. Who called whom is of the whole run, and then has no counts.
+    // With a range, the counts are for the range. The callers and callees are for the whole run, so they have no counts then.
     const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
       : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
     const often = stretched ? " in the whole run" : "";
@@ -60,7 +60,7 @@ async function show(into, name) {
 /** @param {string} what @param {number} n */
 const figure = (what, n) => h("div.figure", { title: grouped(n) }, h("strong", null, brief(n)), h("span", null, what));
 
-/** All functions. @param {HTMLElement} into */
+/** Lists all functions. @param {HTMLElement} into */
 async function list(into) {
   fill(into, loading());
   try {
@@ -75,12 +75,12 @@ async function list(into) {
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 
-/** What was counted in the range, if one is chosen. @param {string} id */
+/** Asks for the counts in the range, if one is chosen. @param {string} id */
 const ranged = (id) => (focus.from && focus.to ? ask("flow", { function: id, from: `t=${focus.from}`, to: `t=${focus.to}` }, "flow") : null);
-/** Which range that is, and a way out of it. */
+/** Shows the range, and a link that leaves it. */
 const stretch = () => h("p.note", null, `Counts from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))} `, h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run"));
 
-/** What the control-flow graph is drawn from. @param {string} id */
+/** Asks for the data from which the control-flow graph is drawn. @param {string} id */
 const drawn = (id) => Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges"), ranged(id)]);
 
 /** @param {HTMLElement} body @param {ReturnType<typeof drawn>} answers */
@@ -110,9 +110,9 @@ async function paths(body, id) {
 }
 
 const PAGE = 20;
-/** Calls with their arguments and results. @param {HTMLElement} body @param {string} id @param {any} own */
+/** Shows calls with their arguments and results. @param {HTMLElement} body @param {string} id @param {any} own */
 async function calls(body, id, own) {
-  // In a range, the calls that begin in it.
+  // With a range, show only the calls that begin in it.
   const within = focus.from && focus.to ? (await ask("executions", { at: id, from: `t=${focus.from}`, to: `t=${focus.to}`, limit: 1 }, "calls-range")).doc : { first: 1, within: own.calls };
   if (!within.within) return fill(body, stretch(), empty("No call begins in this range."));
   const [begin, end] = [within.first, within.first + within.within - 1];
@@ -132,11 +132,11 @@ async function calls(body, id, own) {
 }
 
 /**
- * The arguments of some calls, as text: one question for each parameter.
+ * Returns the arguments of some calls as text. Asks one question for each parameter.
  * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
  */
 async function parameters(id, first, last) {
-  // The caller is needed for the result.
+  // The caller is needed for finding the result.
   const { doc } = await ask("state", { at: `${id}#${first}`, depth: 2 }, "call");
   const { variables, locals } = doc.frames[0];
   const named = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => [one.name, one.name]);
@@ -150,7 +150,7 @@ async function parameters(id, first, last) {
 }
 
 /**
- * What the calls gave, by their times: one question for each place that called.
+ * Returns the results of the calls, by the times of the calls. Asks one question for each calling place.
  * @param {string} id @param {any[]} rows @returns {Promise<Map<number, string>>}
  */
 async function returned(id, rows) {
@@ -162,7 +162,7 @@ async function returned(id, rows) {
     const site = await ask("values", { at: `@0x${outer.offset.toString(16)}`, instances: `t=${outer.t}`, limit: PAGE }).catch(() => null);
     for (const one of site?.doc.statements[0]?.instances ?? []) {
       const text = one.values.filter((/** @type {any} */ value) => value.role === "returned").map((/** @type {any} */ value) => value.text).join(", ");
-      // A call is the last of its block, so the callee's first block is the next.
+      // A call ends its block, so the callee's first block is the next one.
       results.set(one.t + 1, text);
     }
   }));

@@ -1,4 +1,4 @@
-/** A control-flow graph: blocks in layers, edges with their counts. */
+/** Draws a control-flow graph: blocks in layers, and edges with their counts. */
 import { brief, grouped, h, svg } from "./dom.js";
 
 const [WIDE, HIGH, GAP, LEVEL] = [132, 38, 26, 46];
@@ -12,7 +12,7 @@ export function graph(shape, blocks, edges, open) {
   const most = Math.max(1, ...blocks.map((row) => row.count));
   const nodes = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit" || shape.edges.some((/** @type {any} */ edge) => edge.to === one.block));
   if (nodes.length > 400) return h("p.note", null, `The function has ${grouped(nodes.length)} blocks: too many for a picture. The counts are in Source, line by line.`);
-  // A layer for each block: the longest way to it that goes round no loop. Back edges are left out, so there is an end.
+  // The layer of a block is the length of the longest path to it without back edges. Without them, the search ends.
   const ahead = shape.edges.filter((/** @type {any} */ edge) => !edge.back);
   const layer = new Map([[shape.root, 0]]);
   for (let round = 0, changed = true; changed && round <= nodes.length; round += 1) {
@@ -26,7 +26,7 @@ export function graph(shape, blocks, edges, open) {
   }
   const layers = /** @type {number[][]} */ ([]);
   for (const one of nodes) (layers[layer.get(one.block) ?? 0] ??= []).push(one.block);
-  // Blocks stand below those that lead to them.
+  // Place each block below the blocks that lead to it.
   const order = new Map();
   for (const row of layers) {
     if (!row) continue;

@@ -1,4 +1,4 @@
-/** Keys, as in gdb and rr, and the list of them. */
+/** Handles keys, as in gdb and rr, and shows a list of them. */
 import { h } from "./dom.js";
 import { focus, go } from "./focus.js";
 import { callee, caller, execution, line, out, write } from "./moves.js";
@@ -14,7 +14,7 @@ const KEYS = [
   ["Go", [["/", "search, or go to a moment"], ["1 … 6", "the views"], ["o", "the output, then the arrow keys and Enter"], ["b", "a note about this moment"], [".", "copy the command that opens this place"], ["?", "this list"]]],
 ];
 
-/** Shows the list. */
+/** Shows the list of keys. */
 export function help() {
   const made = h("dialog.help", { "aria-label": "Keys" }, h("div.head", null, h("h2", null, "Keys"),
     h("button.quiet.icon", { type: "button", "aria-label": "Close", onclick: () => made.close() }, "✕")),
@@ -25,7 +25,7 @@ export function help() {
   made.showModal();
 }
 
-/** The output, as soon as it is there: the arrow keys choose a byte in it. */
+/** Focuses the output as soon as it is shown, so that the arrow keys choose a byte in it. */
 function output() {
   go({ view: "overview" });
   let frames = 0;
@@ -37,11 +37,11 @@ function output() {
   look();
 }
 
-/** Lists that the arrow keys go through, and what is chosen in them. */
+/** The lists through which the arrow keys move, and the items to choose in them. */
 const LISTS = [[".chain", ".place"], ["table.variables", ".value .link"], ["table.list", "button.link"]];
 
 /**
- * Goes up or down in a list, or into the view's list if nothing has the focus. Whether there is one.
+ * Moves up or down in a list, or into the view's list if nothing has the focus. Returns whether there is a list.
  * @param {HTMLElement} on @param {1 | -1} step
  */
 function through(on, step) {

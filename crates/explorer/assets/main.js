@@ -1,4 +1,4 @@
-/** The frame of the page: what stands around the views, and which one is shown. */
+/** Builds the frame of the page around the views, and selects the view to show. */
 import { busy, cancel, onanswer, told } from "./api.js";
 import { base, fill, grouped, h, time } from "./dom.js";
 import { address, called, focus, follow, go, known, onmoment, stand } from "./focus.js";
@@ -26,7 +26,7 @@ const VIEWS = {
 /** @param {string} id */
 const the = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** What the server says of itself. */
+/** The server's description of the page. */
 export const page = { file: "", command: "", read_only: false, notes: "", version: "" };
 
 function theme(/** @type {string} */ chosen) {
@@ -48,7 +48,7 @@ function bar() {
     h("button.quiet.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: help }, "?"));
 }
 
-/** Copies the command that opens this place. The token is not in it. */
+/** Copies the command that opens this place. The command does not contain the token. */
 export async function copy() {
   const at = focus.at ? ` --at '${focus.at.replaceAll("'", "'\\''")}'` : "";
   await navigator.clipboard.writeText(page.command + at);
@@ -75,7 +75,7 @@ function moment() {
   strip();
 }
 
-/** The run from its beginning to its end, with the moment and the range. */
+/** Draws the run from its beginning to its end, with the moment and the range. */
 function strip() {
   const now = known.moment;
   const length = now?.length ?? 0;
@@ -111,7 +111,7 @@ function strip() {
 
 const status = h("div.status", { role: "status", "aria-live": "polite" });
 
-/** Shows what is being answered and built, how fast, and how long it will take. */
+/** Shows the current questions and builds, with their speed and remaining time. */
 async function progress() {
   try {
     const { works, answering } = await told("progress");
@@ -146,7 +146,7 @@ function view() {
   VIEWS[id].show(into);
 }
 
-/** For whoever measures: from question to answer, in milliseconds, and whether a question waits. */
+/** Data for measurements: the times from question to answer in milliseconds, and whether a question waits. */
 const latencies = /** @type {number[]} */ ([]);
 Object.assign(window, { afterimage: { latencies, busy } });
 onanswer((_, ms) => latencies.push(ms));

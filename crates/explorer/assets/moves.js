@@ -1,9 +1,9 @@
-/** Moves through the run: by line, by execution, by write; forwards and back. */
+/** Moves through the run by line, execution or write, forward and backward. */
 import { ask, Superseded } from "./api.js";
 import { h } from "./dom.js";
 import { frame, focus, go, goto, known } from "./focus.js";
 
-/** Where a move led, or that there is nothing there. @param {string} text */
+/** Shows where a move led, or that there is no target. @param {string} text */
 export function say(text) {
   const old = document.getElementById("said");
   old?.remove();
@@ -12,7 +12,7 @@ export function say(text) {
   setTimeout(() => made.remove(), 3500);
 }
 
-/** Makes a move, and says why if there is none. @param {() => Promise<any>} move */
+/** Makes a move, or shows why it is impossible. @param {() => Promise<any>} move */
 async function moved(move) {
   if (!known.moment) return say("Choose a moment first: click a line of output, an execution, or press Home or End.");
   try { await move(); } catch (error) {
@@ -21,7 +21,7 @@ async function moved(move) {
 }
 
 /**
- * To the next line, or the one before.
+ * Moves to the next line, or to the previous one.
  * @param {boolean} back @param {boolean} over over calls
  */
 export const line = (back, over) => moved(async () => {
@@ -36,7 +36,7 @@ export const line = (back, over) => moved(async () => {
   await goto(next.t, next.offset);
 });
 
-/** Out of the call. @param {boolean} back to where it was called */
+/** Moves out of the call. @param {boolean} back to the place of the call */
 export const out = (back) => moved(async () => {
   const frames = known.state.frames;
   const own = frame();
@@ -53,10 +53,10 @@ export const out = (back) => moved(async () => {
   await goto(rows[0].t, rows[0].offset);
 });
 
-/** The line that is looked at, as commands take it. */
+/** Returns the selected line in the form that commands take. */
 export const here = () => (known.moment?.line && !focus.line ? known.moment.line : focus.line && focus.file ? `${focus.file}:${focus.line}` : known.moment?.line);
 
-/** To the next execution of the line, or the one before. @param {1 | -1} step @param {string} [where] a condition @param {string} [place] */
+/** Moves to the next execution of the line, or to the previous one. @param {1 | -1} step @param {string} [where] a condition @param {string} [place] */
 export const execution = (step, where, place) => moved(async () => {
   const at = place ?? here();
   if (!at) return say("No line is known here.");
@@ -76,10 +76,10 @@ export const execution = (step, where, place) => moved(async () => {
   go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
 });
 
-/** The variable that is looked at. */
+/** Returns the selected variable. */
 export const variable = () => (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
-/** To the next write of the variable, or the one before. @param {1 | -1} step @param {string | null} [name] */
+/** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
   const { doc } = await ask("memory", { var: name, at: focus.at }, "move");
@@ -90,21 +90,21 @@ export const write = (step, name = variable()) => moved(async () => {
   await goto(best.t, best.offset ?? null);
 });
 
-/** To the caller's activation. */
+/** Selects the caller's activation. */
 export function caller() {
   const own = frame();
   const outer = known.state?.frames.find((/** @type {any} */ one) => own && one.number > own.number && !one.library);
   if (outer) go({ frame: String(outer.number) });
 }
 
-/** Back to the callee's. */
+/** Selects the callee's activation. */
 export function callee() {
   const own = frame();
   const inner = known.state?.frames.findLast((/** @type {any} */ one) => own && one.number < own.number && !one.library);
   if (inner) go({ frame: String(inner.number) });
 }
 
-/** The buttons. */
+/** Creates the buttons for moves. */
 export function moves() {
   /** @param {string} sign @param {string} title @param {() => any} act */
   const button = (sign, title, act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);

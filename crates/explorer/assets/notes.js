@@ -1,4 +1,4 @@
-/** Notes: places with a title and text, in a file beside the recording. */
+/** Shows and edits notes: places with a title and text, in a file beside the recording. */
 import { keep, told } from "./api.js";
 import { empty, failed, fill, h, loading } from "./dom.js";
 import { called, focus, go, known } from "./focus.js";
@@ -49,7 +49,7 @@ async function change(how) {
   }
 }
 
-/** Asks for a note about the moment, or changes one. @param {number} [index] */
+/** Opens a dialog for a new note about the moment, or for changing a note. @param {number} [index] */
 export async function note(index) {
   await load().catch((error) => say(error.message));
   if (!all) return;

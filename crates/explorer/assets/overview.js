@@ -1,4 +1,4 @@
-/** The run at a glance: how it ended, what it printed, where it spent itself. */
+/** Shows the run at a glance: how it ended, what it printed, and where it spent its time. */
 import { ask, Superseded } from "./api.js";
 import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, parted, share, visible } from "./dom.js";
 import { flame } from "./flame.js";
@@ -70,20 +70,20 @@ async function showOutput(into) {
   fill(into, shown);
 }
 
-/** Where the next line begins. @param {{ text: string }[]} units @param {number} chosen */
+/** Returns the beginning of the next line. @param {{ text: string }[]} units @param {number} chosen */
 function below(units, chosen) {
   const end = units.findIndex((unit, at) => at >= chosen && unit.text === "\n");
   return end < 0 ? units.length - 1 : end + 1;
 }
 
-/** Where the line before begins. @param {{ text: string }[]} units @param {number} chosen */
+/** Returns the beginning of the previous line. @param {{ text: string }[]} units @param {number} chosen */
 function above(units, chosen) {
   const begin = units.findLastIndex((unit, at) => at < chosen && unit.text === "\n");
   return units.findLastIndex((unit, at) => at < begin && unit.text === "\n") + 1;
 }
 
 /**
- * Output whose bytes can be chosen, with the mouse or the arrow keys.
+ * Shows output. Its bytes can be chosen with the mouse or the arrow keys.
  * @param {any[]} writes
  */
 function bytes(writes) {
@@ -92,7 +92,7 @@ function bytes(writes) {
   const lines = [h("div.line", null)];
   for (const write of writes) {
     const raw = bytesOf(write.bytes);
-    // A character of several bytes is one unit, and asks about its first byte.
+    // A character of several bytes is one unit. A question about it is about its first byte.
     for (let at = 0; at < raw.length;) {
       const length = raw[at] < 0x80 ? 1 : raw[at] >= 0xf0 ? 4 : raw[at] >= 0xe0 ? 3 : raw[at] >= 0xc0 ? 2 : 1;
       const text = new TextDecoder().decode(raw.subarray(at, at + length));
@@ -155,7 +155,7 @@ async function showHot(into) {
     h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
 }
 
-/** The functions of a range of time. @param {HTMLElement} into */
+/** Shows the functions that were executed in a range of time. @param {HTMLElement} into */
 async function showRange(into) {
   const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "hot");
   const { total, functions } = sums(answer.text);
@@ -163,12 +163,12 @@ async function showRange(into) {
     blocks(total, functions.slice(0, 14)), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
 }
 
-/** A table of the blocks of functions. @param {number} total @param {[string, number, number][]} functions */
+/** Creates a table with the number of blocks of each function. @param {number} total @param {[string, number, number][]} functions */
 export const blocks = (total, functions) => h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "Share"), h("th.n", null, "With callees"))),
   h("tbody", null, functions.map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: name, call: "" }) }, parted(name))), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all))))));
 
 /**
- * Blocks by function, from stacks.
+ * Adds up the blocks of stacks by function.
  * @param {string} text @returns {{ total: number, functions: [string, number, number][] }}
  */
 export function sums(text) {

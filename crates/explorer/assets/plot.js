@@ -1,7 +1,7 @@
-/** The values of a variable over time, on a canvas and as a table. */
+/** Shows the values of a variable over time, on a canvas and as a table. */
 import { choice, color, empty, grouped, h, sharp } from "./dom.js";
 
-/** A number in a value's text, if it is one. @param {string} text */
+/** Parses a value's text as a number, if it is one. @param {string} text */
 function numeric(text) {
   const found = /^(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|0x[0-9a-f]+)\b/i.exec(text);
   return found ? Number(found[1]) : null;

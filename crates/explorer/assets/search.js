@@ -1,4 +1,4 @@
-/** Search: functions, files, lines, values, output; or a moment to go to. */
+/** Searches functions, files, lines, values and output, or goes to a moment. */
 import { ask, Superseded } from "./api.js";
 import { base, counted, fill, grouped, h, visible } from "./dom.js";
 import { focus, go } from "./focus.js";
@@ -53,7 +53,7 @@ export function search(words) {
   if (words) void look();
 }
 
-/** Moments, and executions where a condition holds. @param {string} query @returns {Promise<Hit[]>} */
+/** Finds moments, and executions at which a condition holds. @param {string} query @returns {Promise<Hit[]>} */
 async function moments(query) {
   const condition = /^(\S+)\s+where\s+(.+)$/.exec(query);
   if (condition) {
@@ -73,7 +73,7 @@ async function functions(query) {
   return doc.rows.filter((/** @type {any} */ row) => row.function.name.toLowerCase().includes(low)).slice(0, 12).map((/** @type {any} */ row) => ({ kind: "function", title: row.function.name, detail: row.entries ? `${counted(row.entries, "call")}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
 }
 
-/** Files, and lines of the user's own. @param {string} query @returns {Promise<Hit[]>} */
+/** Finds files, and lines of the user's own code. @param {string} query @returns {Promise<Hit[]>} */
 async function lines(query) {
   const low = query.toLowerCase();
   const all = await files();
@@ -88,7 +88,7 @@ async function lines(query) {
   return found;
 }
 
-/** Text that was printed. @param {string} query @returns {Promise<Hit[]>} */
+/** Finds text in the output. @param {string} query @returns {Promise<Hit[]>} */
 async function output(query) {
   const { doc } = await ask("output", {}, "search-output");
   const found = /** @type {Hit[]} */ ([]);

@@ -1,4 +1,4 @@
-/** Source with exact counts, values beside it, and the executions of a line. */
+/** Shows source with exact counts and values, and the executions of a line. */
 import { ask, Superseded } from "./api.js";
 import { answered, brief, color, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
 import { focus, frame, go, known, lineOf, onhint, onmoment } from "./focus.js";
@@ -7,14 +7,14 @@ import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
 /** @type {Promise<any[]> | null} */
 let listed = null;
-/** The files of the program. @returns {Promise<any[]>} */
+/** Returns the source files of the program. @returns {Promise<any[]>} */
 export const files = () => (listed ??= ask("files").then((answer) => answer.doc.files, (error) => { listed = null; throw error; }));
 
 /** @type {Map<string, Promise<import("./api.js").Answer>>} */
 const texts = new Map();
-/** The most files with counts that are kept; the server keeps more. */
+/** The maximum number of files with counts to keep. The server keeps more. */
 const TEXTS = 64;
-/** A file with its counts, of the range if there is one. @param {string} file @returns {Promise<import("./api.js").Answer>} */
+/** Returns a file with its counts, for the range if there is one. @param {string} file @returns {Promise<import("./api.js").Answer>} */
 export function text(file) {
   const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
   const key = `${file} ${focus.from ?? ""} ${focus.to ?? ""}`;
@@ -47,10 +47,10 @@ export function source(into) {
   void show();
 }
 onmoment(() => { if (made?.root.isConnected) void show(); });
-// The text is asked for while the state is being found.
+// Request the text while the state is being found.
 onhint((moment) => { if (made?.root.isConnected && moment.source && !focus.file) void text(moment.source.file).catch(() => { /* who shows it says so */ }); });
 
-/** The file and line that are looked at: those that were chosen, or those of the moment. */
+/** Returns the selected file and line: those that the user chose, or those of the moment. */
 async function wanted() {
   const own = known.state ? frame() : null;
   const chosen = focus.file ? { file: focus.file, line: Number(focus.line) || 0 } : null;
@@ -68,10 +68,10 @@ async function show() {
   if (!made) return;
   const parts = made;
   const number = (shows += 1);
-  // What was asked for later is shown, whatever is answered first.
+  // Show the answer to the latest question, in whatever order answers arrive.
   const isOld = () => number !== shows || !parts.root.isConnected;
   if (focus.at && !focus.file && known.waits && !known.state) {
-    // A file that is open stays until the moment is known.
+    // Keep an open file until the moment is known.
     if (!open) fill(parts.scroller, loading("Following the run to the moment …"));
     return;
   }
@@ -121,14 +121,14 @@ function begin(key, answer) {
     h("span.grow", null), h("span.soft", null, `${grouped(doc.lines.filter((/** @type {any} */ row) => row.count > 0).length)} of ${counted(doc.lines.filter((/** @type {any} */ row) => row.count !== null).length, "line")} executed`));
   if (doc.missing) made.head.append(h("p.note", null, doc.missing));
   const tokens = highlight(doc.lines.map((/** @type {any} */ row) => row.text));
-  // Rows are drawn at once, and read what is open.
+  // The list draws its rows immediately, and they read `open`.
   open = { key, doc, answer, most, tokens, list: /** @type {any} */ (null) };
   open.list = virtual(made.scroller, HEIGHT, doc.lines.length, row);
   fill(made.foot, answered(answer));
   if (!doc.lines.length) fill(made.scroller, empty("This file has no lines."));
 }
 
-/** The name of the file that is open, as commands take it, with a line. @param {number} line */
+/** Returns a line of the open file in the form that commands take. @param {number} line */
 const place = (line) => `${open?.doc.name}:${line}`;
 
 /** @param {number} index */
@@ -162,7 +162,7 @@ function row(index) {
   return made;
 }
 
-/** The values of variables beside a line: where they are declared, and all that the line names at the moment. @param {any} one @param {boolean} here */
+/** Shows values beside a line: of the variables that it declares and, at the moment's line, of all variables that it names. @param {any} one @param {boolean} here */
 function beside(one, here) {
   const own = frame();
   if (!own?.variables || lineOf(own)?.file !== open?.doc.file) return null;
@@ -173,7 +173,7 @@ function beside(one, here) {
     onclick: () => go({ view: "why", about: `var:${variable.name}` }) }, h("span.soft", null, `${variable.name} `), variable.value.length > 34 ? `${variable.value.slice(0, 33)}…` : variable.value)));
 }
 
-/** The arrow keys choose a line; Enter goes to its first execution, or asks why there is none. @param {KeyboardEvent} pressed */
+/** Handles keys: the arrow keys choose a line, and Enter goes to its first execution or asks why there is none. @param {KeyboardEvent} pressed */
 export function move(pressed) {
   if (!open) return stepInstructions(pressed);
   const { lines, file } = open.doc;
@@ -215,7 +215,7 @@ function mark() {
 }
 
 let stripped = "";
-/** The executions of a line over time. @param {string} file @param {number} line */
+/** Shows the executions of a line over time. @param {string} file @param {number} line */
 async function strip(file, line) {
   if (!made || !open) return;
   const row = open.doc.lines.find((/** @type {any} */ one) => one.line === line);
@@ -276,7 +276,7 @@ let condition = "";
 const WORDS = new Set(("alignas auto bool break case catch char class const constexpr continue crate default delete do double else enum explicit export extern false float fn for friend goto if impl in inline int let long loop match mod move mut namespace new nullptr NULL operator private protected pub public ref register return self Self short signed sizeof static struct super switch template this throw trait true try type typedef typename union unsafe unsigned use using virtual void volatile where while i8 i16 i32 i64 u8 u16 u32 u64 usize isize f32 f64 str size_t").split(" "));
 
 /**
- * Words, texts and remarks of C, C++ and Rust in their colors.
+ * Colors keywords, strings and comments of C, C++ and Rust.
  * @param {string[]} lines @returns {(Node | string)[][]}
  */
 function highlight(lines) {

@@ -1,4 +1,4 @@
-/** What there is at the moment: the call stack, the variables, memory. It stands beside every view. */
+/** Shows the state at the moment beside every view: the call stack, the variables, and memory. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, empty, failed, fill, grouped, h, loading } from "./dom.js";
 import { focus, frame, go, goto, known, lineOf, onmoment } from "./focus.js";
@@ -60,7 +60,7 @@ function variables() {
       : empty("This function has no variables here."));
   }
   const chosen = focus.about?.startsWith("var:") ? focus.about.slice(4) : null;
-  // The moment of an outer activation is that of its call.
+  // The moment of an outer activation is the moment of its call.
   const at = own.number === 0 ? focus.at : null;
   return h("table.variables", { "aria-label": `Variables of ${own.function.name}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
     const asked = async (/** @type {string} */ about) => { rest(); return at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
@@ -72,11 +72,11 @@ function variables() {
   })));
 }
 
-/** Leaves the list, so that the keys go through what is shown next. */
+/** Leaves the list, so that the keys act on the data shown next. */
 const rest = () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
 
 /**
- * A value, whose members can be opened.
+ * Shows a value. Its members can be opened.
  * @param {any} variable @param {(name: string) => void} asked
  */
 function value(variable, asked) {
@@ -98,7 +98,7 @@ function value(variable, asked) {
   return h("div.openable", null, open, button, whole);
 }
 
-/** The members of a value as text: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */
+/** Parses the members in the text of a value: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */
 function parts(text) {
   const open = text.search(/[[{]/);
   if (open < 0 || !/[\]}]$/.test(text)) return null;
@@ -122,7 +122,7 @@ function parts(text) {
 }
 
 let address = "";
-/** Memory around an address, with who wrote each byte. */
+/** Shows memory around an address, with the writer of each byte. */
 async function memory() {
   if (!address) address = place();
   const table = h("div", null, loading());
@@ -142,7 +142,7 @@ async function memory() {
   await look();
 }
 
-/** Where to begin: what a pointer points to. */
+/** Returns the address at which to begin: the target of a pointer. */
 function place() {
   const values = (frame()?.variables ?? []).map((/** @type {any} */ one) => /0x[0-9a-f]{3,}/.exec(one.value ?? "")?.[0]);
   return values.find(Boolean) ?? "0x400";

@@ -1,4 +1,4 @@
-/** Calls over time. A range that is dragged is what every view counts. */
+/** Shows calls over time. The range that the user drags applies to the counts of all views. */
 import { ask, Superseded } from "./api.js";
 import { answered, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, sharp } from "./dom.js";
 import { focus, go, known, onmoment } from "./focus.js";
@@ -6,7 +6,7 @@ import { blocks, sums } from "./overview.js";
 
 /** @typedef {{ name: string, from: number, to: number, depth: number, merged: number }} Call */
 
-/** What is seen of the run. @type {{ from: number, to: number } | null} */
+/** The visible part of the run. @type {{ from: number, to: number } | null} */
 let seen = null;
 let length = 0;
 /** @type {Call[]} */
@@ -57,7 +57,7 @@ function zoom(from, to) {
 
 let timer = 0;
 let looked = 0;
-/** Asks for the calls: at once, or when nobody has zoomed for a moment. */
+/** Asks for the calls, immediately or after a pause in zooming. */
 function look() {
   clearTimeout(timer);
   const since = performance.now() - looked;
@@ -77,7 +77,7 @@ async function find() {
     const key = `${from} ${to}`;
     if (asked === key) return;
     asked = key;
-    // A call that is narrower than a pixel is merged with its neighbors, and says how many they are.
+    // Calls that are narrower than a pixel are merged with their neighbors, and show their number.
     const least = Math.max(1, Math.floor((to - from) / 900));
     const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48 }, "timeline");
     calls = read(JSON.parse(answer.text), from, to);
@@ -158,7 +158,7 @@ function draw() {
   if (known.moment) { to.fillStyle = color("moment"); to.fillRect(x(known.moment.t, width) - 1, 0, 2, height); }
 }
 
-/** A round step. @param {number} least */
+/** Returns a round step for the axis. @param {number} least */
 function nice(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
   return Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= least) ?? power);

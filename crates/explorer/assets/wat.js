@@ -1,9 +1,9 @@
-/** Instructions of a function with exact counts: what there is where no source is, and beside it where somebody asks. */
+/** Shows the instructions of a function with exact counts, instead of missing source or on request. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, brief, counted, empty, failed, fill, grouped, h, loading, virtual } from "./dom.js";
 import { focus, frame, go, known } from "./focus.js";
 
-/** The function whose instructions are shown: the one that was chosen, that of the moment, or the hottest. */
+/** Returns the function to show: the one that the user chose, the function of the moment, or the hottest one. */
 async function wanted() {
   if (focus.fn) return focus.fn;
   const own = known.state ? frame() : null;
@@ -19,8 +19,8 @@ const HEIGHT = 21;
 /**
  * Shows instructions.
  * @param {{ head: HTMLElement, scroller: HTMLElement, foot: HTMLElement, below: HTMLElement }} parts
- * @param {string | null} why why there is no source
- * @param {Node | null} back a way back to the source
+ * @param {string | null} why the reason why there is no source
+ * @param {Node | null} back a link back to the source
  */
 export async function wat(parts, why, back) {
   parts.below.hidden = true;
@@ -37,7 +37,7 @@ export async function wat(parts, why, back) {
     const ran = rows.filter((/** @type {any} */ one) => one.count > 0).length;
     fill(parts.head, h("h2", { title: name }, name), h("span.tag", null, "instructions"), part && h("span.tag.range", null, `counts of t=${grouped(Number(focus.from))} … ${grouped(Number(focus.to))}`), back, h("span.grow", null), h("span.soft", null, `${grouped(ran)} of ${counted(rows.length, "instruction")} executed`), why && h("p.note", null, why));
     if (!rows.length) return fill(parts.scroller, empty("This function is the host's: it has no instructions here."));
-    // Rows are drawn at once, and read what is open.
+    // The list draws its rows immediately, and they read `open`.
     open = { id, range, rows, scroller: parts.scroller, list: /** @type {any} */ (null) };
     open.list = virtual(parts.scroller, HEIGHT, rows.length, (index) => row(rows, index, most));
     fill(parts.foot, answered(part?.answer ?? answer));
@@ -49,7 +49,7 @@ export async function wat(parts, why, back) {
 }
 
 /**
- * Instructions with their counts in the range, if one is chosen. All instructions of a block are executed as often as the block, except where the run ended in it.
+ * Sets the counts of instructions to their counts in the range, if one is chosen. All instructions of a block have the count of the block, unless the run ended in it.
  * @param {string} id @param {any[]} rows
  */
 async function stretch(id, rows) {
@@ -81,7 +81,7 @@ function row(rows, index, most) {
     : h("button.whynot", { type: "button", tabindex: -1, title: "Why did it never run?", onclick: () => go({ view: "why", about: `not:${place}` }) }, "why not?"));
 }
 
-/** Goes through instructions with the keys. @param {KeyboardEvent} pressed */
+/** Moves through instructions with the keys. @param {KeyboardEvent} pressed */
 export function step(pressed) {
   if (!open) return;
   const down = { ArrowDown: HEIGHT, ArrowUp: -HEIGHT, PageDown: 25 * HEIGHT, PageUp: -25 * HEIGHT }[pressed.key];
@@ -90,5 +90,5 @@ export function step(pressed) {
   pressed.preventDefault();
 }
 
-/** Whether an error is one to show. @param {any} error @param {HTMLElement} into */
+/** Shows an error, unless the question was replaced. @param {any} error @param {HTMLElement} into */
 export const told = (error, into) => { if (!(error instanceof Superseded)) fill(into, failed(error)); };

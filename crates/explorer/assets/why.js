@@ -1,4 +1,4 @@
-/** Where a value came from: the way back, step by step; what it held over time; who used it next; why a line did not run. */
+/** Shows where a value came from, step by step, its values over time, its next uses, and why a line did not run. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel } from "./dom.js";
 import { focus, go, known } from "./focus.js";
@@ -17,7 +17,7 @@ export function why(into) {
   void show(into);
 }
 
-/** The question that an address asks. @returns {{ command: string, options: Record<string, any>, title: string } | null} */
+/** Returns the question that the address asks. @returns {{ command: string, options: Record<string, any>, title: string } | null} */
 function question() {
   const about = focus.about ?? "";
   const [kind, rest] = [about.split(":")[0], about.slice(about.indexOf(":") + 1)];
@@ -60,24 +60,24 @@ async function show(into) {
 /** @param {any} doc */
 const head = (doc) => h("div.about", null, h("p.said", null, doc.about), doc.death?.message && h("p.soft", null, doc.death.message));
 
-/** Where something is, and a way to go there. @param {any} place @param {string} [label] */
+/** Creates a link to a place. @param {any} place @param {string} [label] */
 function goes(place, label) {
   const at = place.around ?? place.source;
   return h("button.place", { type: "button", title: `${place.operator} at ${place.at} in ${place.function.name}, t=${grouped(place.t)}`, onclick: () => go({ view: "source", at: place.at, file: "", line: "" }) },
     h("span.where", null, at ? `${base(at.file)}:${at.line}` : place.at), h("code", null, place.text?.trim() ?? label ?? `${place.operator} in ${place.function.name}`));
 }
 
-/** A value beside a place. @param {string} value @param {boolean} [made] */
+/** Shows a value beside a place. @param {string} value @param {boolean} [made] */
 const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { title: value }, value.length > 48 ? `${value.slice(0, 47)}…` : value);
 
-/** Fewer steps than these say too little. */
+/** The minimum number of steps of the user's own code for which library steps are folded. */
 const FEW = 3;
 
-/** The way back, what happens in libraries folded. @param {import("./api.js").Answer} found @param {number} [most] */
+/** Shows the chain back to the origin, with library steps folded. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
   const steps = found.rows.flatMap(entry).filter(Boolean);
   const mine = steps.filter((step) => !step.library);
-  // A way that is nearly all in libraries is shown as it is.
+  // A chain that is almost entirely in libraries is shown without folding.
   const own = library || mine.length < FEW ? steps : mine;
   const shown = own.slice(0, most ?? own.length);
   const list = h("ol.chain", { "aria-label": "The way back, the value first" }, shown.map((step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made)));
@@ -86,13 +86,13 @@ export function chain(found, most) {
     !most && (hidden || library) ? h("button.quiet", { type: "button", onclick: (/** @type {MouseEvent} */ event) => { library = !library; /** @type {HTMLElement} */ (event.target).parentElement?.replaceWith(chain(found)); } }, library ? "Fold library code" : `${counted(hidden, "step")} in library code`) : null);
 }
 
-/** The steps of an entry. @param {any} entry @returns {{ kind: string, library: boolean, made: any }[]} */
+/** Returns the steps of an entry. @param {any} entry @returns {{ kind: string, library: boolean, made: any }[]} */
 function entry(entry) {
   if (entry.step === "led") {
     return entry.frames.map((/** @type {any} */ one) => ({ kind: "led", library: Boolean(one.place.library), made: h("div", null, goes(one.place), one.branch && h("p.detail", null, "led there by ", goes(one.branch.place), one.branch.value && ` decided by ${one.branch.value}`)) }));
   }
   if (entry.step === "moved") {
-    // Moves in the same line are one step for a reader.
+    // Join moves in the same line to one step.
     const groups = /** @type {any[]} */ ([]);
     for (const move of entry.moves) {
       const at = move.place.around ?? move.place.source;
@@ -114,20 +114,20 @@ function entry(entry) {
     h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", operand_(entry.place, operand)]))) }];
 }
 
-/** A value that went into another. What the chain does not follow can be followed instead. @param {any} place @param {any} operand */
+/** Shows an operand. If the chain does not follow it, the user can follow it instead. @param {any} place @param {any} operand */
 function operand_(place, operand) {
   const text = `${operand.role} ${operand.value}`;
   if (operand.constant || operand.followed || !place.at) return h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "What comes next is about this" : operand.constant ? "A constant" : "" }, text);
   return h("button.link.operand", { type: "button", title: `Where did the ${operand.role} come from?`, onclick: () => go({ view: "why", at: place.at, about: `operand:${operand.role}` }) }, text);
 }
 
-/** Of a value that was selected from two: what decided it. @param {any[]} moves */
+/** Shows the condition that selected one of two values. @param {any[]} moves */
 function chosen(moves) {
   const select = moves.find((/** @type {any} */ move) => move.how === "selected");
   return select && h("p.detail", null, h("button.link", { type: "button", title: "What decided which of two values it is?", onclick: () => go({ view: "why", at: select.place.at, about: "operand:condition" }) }, "why this one?"));
 }
 
-/** What a variable held, each time that the run was at this line. @param {HTMLElement} body @param {string} name */
+/** Shows the values of a variable each time the run was at this line. @param {HTMLElement} body @param {string} name */
 async function history(body, name) {
   const place = known.moment?.line ?? focus.at?.replace(/#.*/, "");
   if (!place || place.startsWith("t=")) return fill(body, empty("Choose a moment at a line first: history is what the variable held each time that the run came there."));
@@ -138,7 +138,7 @@ async function history(body, name) {
     found.doc.more ? h("p.soft", null, `and ${counted(found.doc.more, "arrival")} more`) : null, answered(found));
 }
 
-/** Who used the value next. @param {HTMLElement} body */
+/** Shows the next uses of the value. @param {HTMLElement} body */
 async function uses(body) {
   const found = await ask("deps", { at: focus.at, forward: true, limit: 100 }, "uses");
   const list = found.doc.statements.map((/** @type {any} */ statement) => panel(`${statement.operator}`, statement.values?.[0]?.text ?? null,
@@ -149,10 +149,10 @@ async function uses(body) {
   fill(body, h("p.about", null, `What depends directly on what ${focus.at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
 }
 
-/** A byte of input: `27:./signed.lua`, or `27:` of standard input. @param {string} text */
+/** Parses a byte of input: `27:./signed.lua`, or `27:` for standard input. @param {string} text */
 const input = (text) => ({ byte: text.replace(/:.*/, ""), file: text.includes(":") ? text.slice(text.indexOf(":") + 1) : "" });
 
-/** All that depends on a byte of input, up to the bytes of output. @param {HTMLElement} body @param {Record<string, any>} options */
+/** Shows everything that depends on a byte of input, up to the bytes of output. @param {HTMLElement} body @param {Record<string, any>} options */
 async function influence(body, options) {
   const found = await ask("influence", options, "why");
   const follows = choice("What to follow", [["input", "All"], ["values", "Values only"]], options.thin ? "values" : "input", (kind) => go({ about: `${kind}:${options.byte}:${options.file}` }));
@@ -173,7 +173,7 @@ async function influence(body, options) {
     h("tbody", null, own.slice(0, 400).map((/** @type {any} */ line) => { const bar = h("span.bar", null); bar.style.width = `${(100 * line.sliced) / most}%`; return h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ view: "source", file: line.source.file, line: String(line.source.line) }) }, `${base(line.source.file)}:${line.source.line}`)), h("td.n.share", null, bar, grouped(line.sliced)), h("td.n", null, grouped(line.executed))); })))), answered(found));
 }
 
-/** What a stretch of output reads. @param {any} doc @param {any} one */
+/** Returns the text of a stretch of output. @param {any} doc @param {any} one */
 function printed(doc, one) {
   const bytes = [];
   for (const write of doc?.writes ?? []) {
@@ -199,7 +199,7 @@ async function whyNot(body, at) {
 }
 
 /**
- * A line that ran, but not in the range: when it ran before and after.
+ * Shows when a line ran before and after the range, if it did not run in the range.
  * @param {HTMLElement} body @param {string} at @param {any} error
  */
 async function around(body, at, error) {
@@ -215,7 +215,7 @@ async function around(body, at, error) {
     h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run")), answered(within));
 }
 
-/** What else kept a line from running, in words. @param {any} cause */
+/** Describes another cause that kept a line from running. @param {any} cause */
 function others(cause) {
   const name = cause.function?.name;
   switch (cause.kind) {

@@ -1,4 +1,5 @@
-//! Questions in the form of commands, with the same options and the JSON that the command writes.
+//! Answers questions in the form of commands, with the same options, and with the JSON that the
+//! command writes.
 
 use std::sync::Arc;
 
@@ -35,10 +36,10 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::parameters::Parameters;
 
-/// Simultaneous questions do not wait for each other if they are in different lanes.
+/// A lane for questions. Questions in different lanes do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Answers from data in the file: the page shows at once how the run ended.
+    /// Answers from data in the file, so that the page shows at once how the run ended.
     File,
     /// Answers from counts.
     Counts,
@@ -63,7 +64,7 @@ pub(crate) struct Answer {
     pub command: Option<String>,
 }
 
-/// Returns the lane of a question; `None` if there is no such question.
+/// Returns the lane of a question, or `None` if there is no such question.
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" => Lane::File,
@@ -81,15 +82,15 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     })
 }
 
-/// The equivalent command.
+/// Returns the equivalent command.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
-        // If only the page asks this question, the nearest command is shown.
+        // No command answers this question, so show the nearest command.
         "files" => format!(
             "{} --by line",
             Parameters::default().command("profile", file)
         ),
-        // A list of the executions that the counts of a range count.
+        // This command lists the executions that are counted in the range.
         "source" if parameters.has("from") || parameters.has("to") => {
             in_range(parameters, &[("level", "line")], file)
         }
@@ -110,7 +111,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             Parameters::of(&[("function", &function)]).command("paths", file)
         }
         "output" => Parameters::default().command("info", file),
-        // The answer knows where in memory the byte was.
+        // Only the answer contains the address of the byte, so show a command about the file first.
         "influence" => Parameters::default().command("info", file),
         "executions" | "moment" => {
             let mut parameters = parameters.clone();
@@ -121,7 +122,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
     }
 }
 
-/// The command that lists what was executed in the range of a question.
+/// Returns the command that lists the executions in the range of a question.
 fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> String {
     let (from, to) = (
         parameters.clone().text("from"),
@@ -134,7 +135,7 @@ fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> St
     Parameters::of(&options).command("trace", file)
 }
 
-/// The lines of an answer, as JSON.
+/// Returns the lines of an answer as JSON.
 ///
 /// # Errors
 /// Like [`answer`].
@@ -193,9 +194,9 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         },
         body: asked.out,
         is_final: match command {
-            // More of the output may be available once values are built.
+            // These answers may become more complete when values are built.
             "info" | "output" => false,
-            // Some arrivals can only be counted once the path is built.
+            // Some arrivals can be counted only after the path is built.
             "moment" => check::is_built(session, Needs::Path),
             _ => true,
         },
@@ -211,7 +212,7 @@ struct Exchange<'s> {
     command: Option<String>,
 }
 
-/// Keeps the output of a report.
+/// An output that keeps a report in memory.
 struct InMemory<'o>(&'o std::sync::Mutex<Vec<u8>>);
 
 impl Output for InMemory<'_> {
@@ -702,10 +703,10 @@ impl Exchange<'_> {
 
 /// The default number of rows of a trace.
 const ROWS: u64 = 1000;
-/// The maximum number of rows in an answer, because a page shows no more.
+/// The maximum number of rows in an answer. A page cannot show more.
 const MOST_ROWS: u64 = 100_000;
 
-/// The values of a recording, built if they do not exist yet.
+/// Returns the values of a recording. Builds them if they do not exist yet.
 fn recorded(session: &Session) -> Result<afterimage_replay::values::RecordedValues<'_>> {
     session.ensure_all_values()?;
     Ok(session.values()?)

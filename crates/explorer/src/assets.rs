@@ -1,4 +1,4 @@
-//! The page's files, which are embedded in the program.
+//! Holds the files of the page, which are embedded in the program.
 
 /// A file of the page.
 pub(crate) struct Asset {
@@ -45,7 +45,7 @@ assets! {
     "why.js": "text/javascript; charset=utf-8",
 }
 
-/// The file with a name.
+/// Returns the file with this name.
 pub(crate) fn asset(name: &str) -> Option<&'static Asset> {
     let name = if name.is_empty() { "index.html" } else { name };
     ASSETS.iter().find(|asset| asset.name == name)

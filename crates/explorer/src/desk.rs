@@ -1,8 +1,8 @@
-//! One recording that answers many requests.
+//! Answers many requests about one recording.
 //!
-//! Questions about the file, about counts, about the path and about values wait in separate lanes,
-//! so that long questions do not hold up quick ones. In a lane, questions are answered one after
-//! another, and later ones use what earlier ones built.
+//! Questions about the file, the counts, the path and the values wait in separate lanes, so that
+//! long questions do not delay quick ones. In a lane, questions are answered one after another, and
+//! later questions use the data that earlier questions built.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,14 +23,15 @@ use crate::parameters::Parameters;
 use crate::standing::Standing;
 use crate::works::Works;
 
-/// The maximum size of cached answers in bytes. A run does not change, so neither do its answers.
+/// The maximum total size of cached answers in bytes. Answers can be cached because a run does not
+/// change.
 const KEPT: usize = 64 << 20;
 
 /// A recording that is open.
 pub(crate) struct Desk {
     pub at: PathBuf,
-    /// The recording, opened once for each lane, so that the builds of one lane can be stopped
-    /// alone.
+    /// The recording, opened once for each lane, so that the builds of each lane can be stopped
+    /// separately.
     sessions: [Session; Lane::ALL.len()],
     works: Works,
     standing: Standing,
@@ -90,7 +91,8 @@ impl Desk {
         })
     }
 
-    /// Answers a question from a view of the page, or explains in one sentence why it cannot.
+    /// Answers a question from a view of the page, or explains in one sentence why there is no
+    /// answer.
     pub fn ask(&self, command: &str, query: &str, view: Option<&str>) -> Response {
         let begun = Instant::now();
         let parameters = match Parameters::read(query) {
@@ -158,7 +160,7 @@ impl Desk {
         }
     }
 
-    /// The current activity, and the remarks so far.
+    /// Returns the current activity, and the remarks so far.
     pub fn progress(&self) -> Response {
         let told = json!({
             "works": self.works.going(),
@@ -168,7 +170,8 @@ impl Desk {
         Response::of("application/json", told.to_string())
     }
 
-    /// Cancels the current questions of one view, or of all, and stops the builds started for them.
+    /// Cancels the current questions of one view or of all views, and stops the builds that they
+    /// started.
     pub fn cancel(&self, query: &str) -> Response {
         let mut parameters = match Parameters::read(query) {
             Ok(parameters) => parameters,

@@ -1,4 +1,4 @@
-//! The server.
+//! Serves a recording as a page.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ use crate::notes::{self, Notes};
 /// The options for serving a page.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The port; if `None`, the next free one from [`Explorer::PORT`] on.
+    /// The port. `None` means the next free port from [`Explorer::PORT`] on.
     pub port: Option<u16>,
     /// Whether notes are shown but not written.
     pub read_only: bool,
@@ -32,7 +32,7 @@ pub struct Options {
     pub sources: SourcePaths,
 }
 
-/// Why no page can be served.
+/// The reason why no page can be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplorerError {
     /// The port is in use, or may not be used.
@@ -132,7 +132,7 @@ impl Explorer {
                 let _ = busy.write(&mut &stream, false, false);
                 continue;
             }
-            // If no thread can be started, the client gets no answer, and may ask again.
+            // If no thread can be started, the client gets no answer. It may ask again.
             let _ = thread::Builder::new().spawn(move || open.shared.converse(stream));
         }
     }
@@ -215,7 +215,7 @@ impl Shared {
         }
     }
 
-    /// Returns the data that the page itself cannot know.
+    /// Returns the data that only the server knows.
     fn page(&self) -> Response {
         let at = self.desk.at.display().to_string();
         let told = json!({

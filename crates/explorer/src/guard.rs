@@ -1,8 +1,8 @@
-//! Access control.
+//! Controls access to the page.
 //!
 //! Other pages of the same browser, other users of the machine, and foreign host names can all
-//! reach the loopback address. But none of them knows the token, and a browser states where a
-//! request comes from.
+//! reach the loopback address. However, none of them knows the token, and a browser states the
+//! origin of each request.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// A new token.
+    /// Creates a guard with a new token.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -61,8 +61,8 @@ impl Guard {
                 return refused("the request comes from another page");
             }
         }
-        // A user who types the address, or clicks it elsewhere, may open the page, and nothing
-        // else.
+        // A request from an address that the user typed, or clicked elsewhere, may open only the
+        // page itself.
         let is_page = rest.is_empty() && request.method != "POST";
         match request.header("sec-fetch-site") {
             Some("same-origin" | "none") => {}
@@ -85,7 +85,7 @@ impl Guard {
     }
 }
 
-/// Compares two texts in a time that does not reveal where they differ.
+/// Whether two texts are the same. The time of the comparison does not reveal where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

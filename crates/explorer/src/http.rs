@@ -1,6 +1,6 @@
-//! The part of HTTP requests and responses that a local page needs.
+//! Implements the part of HTTP that a local page needs.
 //!
-//! All input is bounded in size and time, regardless of the sender.
+//! All input is limited in size and time.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The value of a header, if the header occurs once and is text.
+    /// Returns the value of a header, if the header occurs once and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut all = self
             .headers
@@ -51,7 +51,7 @@ impl Request {
     }
 }
 
-/// Why there is no request.
+/// The reason why there is no request.
 #[derive(Debug)]
 pub(crate) enum NoRequest {
     /// The other side closed the connection, or sent nothing.
@@ -71,13 +71,13 @@ impl From<io::Error> for NoRequest {
 pub(crate) struct Response {
     pub status: u16,
     pub content_type: &'static str,
-    /// More headers, whose values are plain text.
+    /// Further headers. Their values are plain text.
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// A page, or a part of it.
+    /// Creates a response with a page, or with a part of it.
     pub fn of(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status: 200,
@@ -87,7 +87,7 @@ impl Response {
         }
     }
 
-    /// Why something is refused, as one sentence.
+    /// Creates a response that refuses a request, with the reason in one sentence.
     pub fn refused(status: u16, why: impl AsRef<str>) -> Self {
         let body = serde_json::json!({ "error": why.as_ref() }).to_string();
         Self {
@@ -115,8 +115,8 @@ impl Response {
         }
     }
 
-    /// Writes the response. With `is_head`, its body is left out; with `keeps`, the connection
-    /// stays open.
+    /// Writes the response. With `is_head`, leaves out its body. With `keeps`, the connection stays
+    /// open.
     pub fn write(&self, out: &mut impl Write, is_head: bool, keeps: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {}\r\n{SAFE}",
@@ -186,7 +186,7 @@ impl Connection {
                 Ok(())
             }
             Err(error) => match error.kind() {
-                // The next call notices that the time is up.
+                // The next call detects that the time is up.
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
                 | io::ErrorKind::Interrupted => Ok(()),
@@ -195,7 +195,7 @@ impl Connection {
         }
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub fn next(&mut self) -> Result<Request, NoRequest> {
         let refused = |status, why: &str| NoRequest::Refused(Response::refused(status, why));
         let idle = Instant::now() + IDLE;
@@ -249,7 +249,7 @@ impl Connection {
         Ok(request)
     }
 
-    /// Answers.
+    /// Writes a response.
     pub fn answer(&mut self, response: &Response, is_head: bool, keeps: bool) -> io::Result<()> {
         response.write(&mut self.stream, is_head, keeps)
     }

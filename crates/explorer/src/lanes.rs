@@ -2,9 +2,8 @@
 //!
 //! In each lane, questions are answered one after another. A newer question of a view takes the
 //! place of an older one: a waiting question is dropped, and a question that is being answered is
-//! asked to stop. Only the builds of a question can be stopped at once. If the older question does
-//! not stop soon, it is abandoned: its answer is dropped, and the newer question no longer waits
-//! for it.
+//! asked to stop. Only builds can be stopped at once. If the older question does not stop soon, it
+//! is abandoned. Its answer is then dropped, and the newer question no longer waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,7 @@ use crate::ask::Lane;
 
 /// The time within which a replaced question must stop.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The maximum number of abandoned questions. Beyond that, newer questions wait.
+/// The maximum number of abandoned questions. If there are more, newer questions wait.
 const LEFT_BEHIND: usize = 3;
 
 /// The lanes and the questions in them.
@@ -52,13 +51,13 @@ struct Running {
 pub(crate) struct Answering {
     /// The command.
     what: String,
-    /// The view that asked, under its own name.
+    /// The name of the view that asked.
     view: Option<String>,
-    /// How long it has been running, in milliseconds.
+    /// The time for which it has been running, in milliseconds.
     milliseconds: u64,
 }
 
-/// A lane that is taken until this is dropped.
+/// A place in a lane, which is released when this is dropped.
 pub(crate) struct Taken<'l> {
     lanes: &'l Lanes,
     number: u64,
@@ -101,12 +100,12 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The switch that stops the builds of the questions in a lane.
+    /// Returns the switch that stops the builds of the questions in a lane.
     pub fn cancel(&self, lane: Lane) -> &Arc<Cancel> {
         &self.cancels[lane as usize]
     }
 
-    /// Waits for a lane; `None` if the same view asks a newer question in the meantime.
+    /// Waits for a lane. Returns `None` if the same view asks a newer question in the meantime.
     pub fn wait(&self, lane: Lane, view: Option<&str>, what: &str) -> Option<Taken<'_>> {
         let mut state = self.lock();
         state.asked += 1;
@@ -160,7 +159,7 @@ impl Lanes {
         }
     }
 
-    /// The questions being answered, oldest first, without abandoned ones.
+    /// Returns the questions being answered, oldest first, without abandoned questions.
     pub fn answering(&self) -> Vec<Answering> {
         let state = self.lock();
         let running = state.running.iter().filter(|one| !one.is_left);

@@ -1,13 +1,13 @@
-//! A recorded run as a page to explore, `afterimage explore`, and as a page to send, `afterimage
-//! report`.
+//! Shows a recorded run as a page: a page to explore (`afterimage explore`), and a page to send
+//! (`afterimage report`).
 //!
-//! In: a recording. Out: a server on the loopback address, for the browser of the same user. The
-//! page is a client of the documented JSON. Each question is a command with its options (`GET
+//! Input: a recording. Output: a server on the loopback address, for the browser of the same user.
+//! The page is a client of the documented JSON. Each question is a command with its options (`GET
 //! TOKEN/api/state?at=parser.c:42%237`), and the answer is the command's output with `--format
-//! json`. Nothing here decides anything about a run.
+//! json`. The analyses of the run are in other crates.
 //!
-//! Invariant: answers go only to those who know the token, which is in the address that only the
-//! user sees.
+//! Invariant: only clients that know the token get answers. The token is in the address, which only
+//! the user sees.
 
 mod ask;
 mod assets;

@@ -1,4 +1,4 @@
-//! Notes about a run: plain text next to the recording, which can also be read and written by hand.
+//! Stores notes about a run as plain text next to the recording. Users can also edit this file.
 //!
 //! ```text
 //! # Notes on app.aft
@@ -35,8 +35,8 @@ pub(crate) struct Note {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     pub notes: Vec<Note>,
-    /// The contents of the file when it was read. Writers send them back, so that changes made in
-    /// between are not overwritten.
+    /// The contents of the file when it was read. Clients send them back when they save, so that
+    /// changes in the meantime are not overwritten.
     #[serde(default)]
     pub before: String,
 }
@@ -56,7 +56,7 @@ fn read(at: &Path) -> Result<String> {
     }
 }
 
-/// The notes about a recording.
+/// Reads the notes about a recording.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -66,10 +66,10 @@ pub(crate) fn load(recording: &Path) -> Result<Notes> {
     Ok(Notes { notes, before })
 }
 
-/// Writes all notes, replacing those that existed when `notes` were read.
+/// Writes all notes. They replace the notes that existed when `notes` were read.
 ///
 /// # Errors
-/// If the file has changed since, or cannot be written.
+/// If the file has changed in the meantime, or cannot be written.
 pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
     let at = beside(recording);
     let held = read(&at)?;
@@ -144,7 +144,7 @@ fn written(mut text: String, notes: &[Note]) -> String {
         }
         text.push('\n');
         for line in note.text.trim().lines() {
-            // A heading in a note would begin another one.
+            // A heading inside a note would begin another note.
             if line.starts_with("## ") {
                 text.push(' ');
             }

@@ -1,16 +1,16 @@
-//! The options of a question: those of the command, as parameters of an address.
+//! Parses the options of a question: the options of the command, as parameters of an address.
 
 use std::str::FromStr;
 
 use afterimage::present::{shell_name, shell_word};
 use anyhow::{Result, anyhow, bail};
 
-/// Options, in the order in which they came. An option without a value is a flag.
+/// Options, in the order of the address. An option without a value is a flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
-/// Decodes `%` with two hexadecimal digits, and `+`. `None` if the result is not UTF-8, or a `%`
-/// lacks digits.
+/// Decodes `%` with two hexadecimal digits, and `+`. Returns `None` if the result is not UTF-8, or
+/// if a `%` lacks digits.
 pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -68,18 +68,18 @@ impl Parameters {
         limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
     }
 
-    /// A text, if it is given.
+    /// Takes a text, if it is given.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// A text that must be given.
+    /// Takes a text, which must be given.
     pub fn needed(&mut self, name: &str) -> Result<String> {
         self.text(name).ok_or_else(|| anyhow!("{name} is missing"))
     }
 
-    /// Whether a flag is given.
+    /// Takes a flag. Returns whether it is given.
     pub fn flag(&mut self, name: &str) -> Result<bool> {
         match self.text(name) {
             None => Ok(false),
@@ -88,7 +88,7 @@ impl Parameters {
         }
     }
 
-    /// Parses a parameter, if it is given.
+    /// Takes and parses a parameter, if it is given.
     pub fn parsed<T: FromStr>(&mut self, name: &str, what: &str) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -99,7 +99,7 @@ impl Parameters {
             .map_err(|_| anyhow!("{name} {text}: give {what}"))
     }
 
-    /// A number from 1 on, if it is given.
+    /// Takes a number from 1 on, if it is given.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
         match self.parsed(name, "a number from 1 on")? {
             Some(0) => bail!("{name} 0: give a number from 1 on"),
@@ -107,7 +107,7 @@ impl Parameters {
         }
     }
 
-    /// One of several words, if it is given.
+    /// Takes one of several words, if it is given.
     pub fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -132,13 +132,13 @@ impl Parameters {
         }
     }
 
-    /// The command that asks the same question.
+    /// Returns the command that asks the same question.
     pub fn command(&self, command: &str, file: &str) -> String {
         let mut text = format!("afterimage {command}");
         for (name, value) in &self.0 {
             text.push_str(&format!(" --{}", shell_word(name)));
             if !value.is_empty() {
-                // A value that begins with - must not be taken for an option.
+                // The command must not read a value that begins with - as an option.
                 text.push(if value.starts_with('-') { '=' } else { ' ' });
                 text.push_str(&shell_word(value));
             }

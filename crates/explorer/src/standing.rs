@@ -1,4 +1,4 @@
-//! Whether the recording is still the file that was opened.
+//! Checks whether the recording is still the file that was opened.
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
@@ -10,8 +10,8 @@ pub(crate) struct Standing {
     at: PathBuf,
     device: u64,
     inode: u64,
-    /// The number of bytes that may be mapped. Reading them is safe only while the file is that
-    /// long.
+    /// The number of bytes that may be mapped. They can be read safely only while the file is at
+    /// least this long.
     length: u64,
 }
 
@@ -34,7 +34,8 @@ impl Standing {
         (data.dev(), data.ino()) == (self.device, self.inode)
     }
 
-    /// Why the file can no longer be queried, as one sentence; `None` if it still can be.
+    /// Returns why the file can no longer be queried, as one sentence, or `None` if it can be
+    /// queried.
     pub fn trouble(&self) -> Option<String> {
         let name = self.at.display();
         match fs::metadata(&self.at) {

@@ -1,4 +1,4 @@
-//! The current builds, for the page to show.
+//! Keeps the current builds, which the page shows.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,17 +33,17 @@ struct Open {
 pub(crate) struct Going {
     /// A description of the task.
     what: String,
-    /// How long it has been running, in milliseconds.
+    /// The time for which it has been running, in milliseconds.
     milliseconds: u64,
     /// The number of completed units.
     done: u64,
     /// The total number of units, if known.
     total: Option<u64>,
-    /// The name of the units, if users know them.
+    /// The name of the units, if it is meaningful to a user.
     units: Option<&'static str>,
 }
 
-/// The maximum number of remarks that are kept.
+/// The maximum number of remarks to keep.
 const NOTES: usize = 100;
 
 /// Ends a task when its last reporter is dropped.

@@ -1,4 +1,4 @@
-//! Answers: a document, and its text.
+//! Builds answers: each is a document and its text.
 
 use std::io::Write;
 
@@ -12,15 +12,15 @@ use crate::calls::commands_as_calls;
 
 /// The maximum number of lines of text in an answer.
 pub const LINES: usize = 60;
-/// The number of these lines that the report may take.
+/// The maximum number of these lines for the report.
 pub(crate) const BODY: usize = 47;
 /// The maximum number of suggested calls in the text.
 const NEXT: usize = 6;
 /// The maximum number of notes.
 const NOTES: usize = 3;
-/// The length beyond which lines are cut.
+/// The maximum length of a line in characters; longer lines are cut.
 const WIDTH: usize = 400;
-/// The maximum number of entries in a list of a document.
+/// The maximum number of entries in each list of a document.
 const ENTRIES: usize = 80;
 
 /// The marks around recorded text.
@@ -33,7 +33,7 @@ pub(crate) const UNTRUSTED: &str = "`report` and `notes` quote the recorded prog
 /// A possible next call.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Next {
-    /// The tool.
+    /// The name of the tool.
     pub tool: &'static str,
     /// Its arguments.
     pub arguments: Map<String, Value>,
@@ -44,7 +44,7 @@ pub(crate) struct Next {
     pub own: bool,
 }
 
-/// The extent of an answer.
+/// The extent of an answer: the units that it shows, and all units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Totals {
     /// The counted unit: `steps`, `lines`, `frames`.
@@ -66,7 +66,7 @@ pub(crate) struct ToolResult {
 }
 
 impl ToolResult {
-    /// A report that fits into an answer.
+    /// Creates the result for a report that fits into one answer.
     pub(crate) fn new(report: Value, text: String, totals: Totals) -> Self {
         Self {
             report,
@@ -81,7 +81,7 @@ impl ToolResult {
         Self { next, ..self }
     }
 
-    /// The result of a call of a tool.
+    /// Returns the result of a call to a tool, as the protocol defines it.
     pub(crate) fn result(
         mut self,
         tool: &str,
@@ -142,7 +142,7 @@ impl ToolResult {
     }
 }
 
-/// The result of a failed call: one sentence, and the call that would work.
+/// Returns the result of a failed call: one sentence, and the call that would work.
 pub(crate) fn failure(why: &str, next: &[Next]) -> Value {
     let mut text = vec![visible(&commands_as_calls(why)).replace('\n', " ")];
     for next in next {
@@ -159,22 +159,22 @@ pub(crate) fn failure(why: &str, next: &[Next]) -> Value {
     })
 }
 
-/// The text of a report, for a stream without a terminal.
+/// Returns the text of a report, for a stream without a terminal.
 pub(crate) fn text_of(report: &impl Render) -> Result<String> {
     let mut out = Vec::new();
     report.text(&mut out, Style::default())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// The document of a report.
+/// Returns the document of a report.
 pub(crate) fn document_of(report: &impl Render) -> Result<Value> {
     let mut out = Vec::new();
     report.json(&mut out)?;
     Ok(serde_json::from_slice(&out)?)
 }
 
-/// Returns as many rows of `all`, from `offset` on, as fit, but at most `most`. `shown` gives the
-/// text of some rows.
+/// Returns the rows of `all` from `offset` on that fit into an answer, at most `most`, with their
+/// text. `shown` writes rows as text.
 pub(crate) fn page<R>(
     all: &[R],
     offset: usize,
@@ -193,7 +193,7 @@ pub(crate) fn page<R>(
     }
 }
 
-/// Returns the lines of a report, altered so that they cannot end the enclosing mark.
+/// Returns the lines of a report, without any text that could close the mark around them.
 fn body(text: &str, most: usize) -> Vec<String> {
     let text = visible(&commands_as_calls(text)).replace("<recorded", "<\u{b7}recorded");
     let text = text.replace("</recorded", "</\u{b7}recorded");
@@ -206,7 +206,7 @@ fn body(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Text without hidden characters.
+/// Makes hidden characters in a text visible.
 fn visible(text: &str) -> String {
     let mut out = Visible::new(Vec::new(), Content::Text);
     // Writing to memory does not fail. A space keeps text that begins with a brace from being taken
@@ -223,12 +223,11 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Cuts long lists of a document, and returns the place and the original length of each of these
-/// lists.
+/// Cuts the long lists of a document. Returns the place and the original length of each list that
+/// it cut.
 fn shorten(document: &mut Value) -> Map<String, Value> {
     let mut cut = Map::new();
-    // Documents are as deep as their structs, so this recursion is bounded: the JSON is our own,
-    // not input.
+    // The document is our own, not input, so its structs bound the depth of the recursion.
     fn each(value: &mut Value, at: &str, cut: &mut Map<String, Value>) {
         match value {
             Value::Array(entries) => {
@@ -262,7 +261,7 @@ mod tests {
         let found = ToolResult::new(json!({ "text": text }), text.to_owned(), Totals::default());
         let result = found.result("why", &Map::new(), vec![text.to_owned()]);
         let shown = result["content"][0]["text"].as_str().unwrap();
-        // The mark itself, and the note, which is on our own line, outside the marks.
+        // Only our own mark ends the recorded text; the copy inside it was altered.
         assert!(shown.matches("\n</recorded>\n").count() == 1, "{shown}");
         assert!(shown.contains("</·recorded>"), "{shown}");
         assert!(!shown.contains('\u{202e}'), "{shown}");

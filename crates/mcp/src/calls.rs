@@ -1,4 +1,4 @@
-//! Rewrites commands in text as calls of tools: `afterimage why app.aft --at @0x1f3#7` is `why
+//! Rewrites commands in text as calls to tools: `afterimage why app.aft --at @0x1f3#7` becomes `why
 //! {"at":"@0x1f3#7"}`.
 
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ const TOOLS: [(&str, &str); 8] = [
     ("memory", "history"),
 ];
 
-/// Options as reports write them, and the corresponding arguments of tools.
+/// Command-line options in reports, and the corresponding arguments of tools.
 const OPTIONS: [(&str, &str); 8] = [
     ("--instances A..B, or --limit N", "`instances`: A..B"),
     ("--code all, or --frame N", "`frame`: N"),
@@ -30,7 +30,7 @@ const OPTIONS: [(&str, &str); 8] = [
     ("; --code all shows them", ""),
 ];
 
-/// Rewrites the commands in a text as calls of tools, where a tool exists.
+/// Rewrites each command in a text as a call to the corresponding tool, if there is one.
 pub(crate) fn commands_as_calls(text: &str) -> String {
     let mut text = text.to_owned();
     for (option, argument) in OPTIONS {
@@ -76,7 +76,7 @@ fn call(text: &str) -> Option<(String, usize)> {
             (None, Some(name)) => {
                 arguments.insert(name, Value::String(word));
             }
-            // The recording; later words without an option are prose.
+            // The first such word is the recording; later words without an option are prose.
             (None, None) if is_first => is_first = false,
             (None, None) => break,
         }

@@ -1,9 +1,9 @@
 //! Recordings for agents: a server of the Model Context Protocol over two streams.
 //!
-//! Input: lines of JSON-RPC. Output: lines of JSON-RPC. Each tool is a question of the library
-//! [`afterimage`]; its answer has at most [`LINES`] lines of text, and the same content as a
-//! document described in `docs/JSON.md`. Tools keep no state: every call names the recording, and
-//! every answer names the calls that may come next.
+//! Input and output are lines of JSON-RPC. Each tool is a question of the library [`afterimage`];
+//! its answer has at most [`LINES`] lines of text, and the same content as a document described in
+//! `docs/JSON.md`. Tools keep no state: every call names the recording, and every answer names the
+//! calls that may come next.
 //!
 //! Three rules hold for all tools. Paths are opened only under the given roots. Nothing runs except
 //! recordings that the caller named, and these are re-executed in isolation from the host. The
@@ -26,7 +26,7 @@ use std::io::{self, BufRead, Write};
 pub use answer::LINES;
 pub use roots::Roots;
 
-/// Answers requests until there are none left, or nobody reads the answers.
+/// Answers requests until the input ends or nobody reads the answers.
 ///
 /// # Errors
 /// If `input` cannot be read. Unread answers are not an error.

@@ -1,4 +1,4 @@
-//! The messages of a session during a call: progress, and notes for the caller.
+//! Collects the messages of a session during a call: progress, and notes for the caller.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use crate::rpc::Output;
 /// The minimum time between progress messages.
 const OFTEN: Duration = Duration::from_millis(250);
 
-/// Receives reports from sessions, for the call being answered.
+/// Receives the messages of sessions on behalf of the current call.
 #[derive(Clone, Default)]
 pub(crate) struct Listener(Arc<Mutex<Heard>>);
 
 #[derive(Default)]
 struct Heard {
-    /// The receiver of progress: a token, and the output.
+    /// The progress token of the call, and the output for progress messages.
     told: Option<(Value, Arc<Output>)>,
     notes: Vec<String>,
-    /// The progress of earlier work.
+    /// The progress at the end of the previous task.
     base: u64,
     done: u64,
     last: Option<Instant>,
@@ -32,7 +32,7 @@ impl Listener {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call begins.
+    /// Begins a call: discards the state of the previous one.
     pub(crate) fn begin_call(&self, token: Option<Value>, output: &Arc<Output>) {
         *self.heard() = Heard {
             told: token.map(|token| (token, Arc::clone(output))),
@@ -61,7 +61,7 @@ impl Monitor for Listener {
         }
         Arc::new(move |done| {
             let mut heard = listener.heard();
-            // Progress only grows, even from one task to the next.
+            // The protocol requires that progress never decreases, even between tasks.
             heard.done = heard.done.max(heard.base + done);
             let now = Instant::now();
             if heard.last.is_some_and(|last| now - last < OFTEN) {

@@ -1,4 +1,4 @@
-//! The folders that the server may read.
+//! Limits the server to the folders that it may read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 #[derive(Clone, Debug)]
 pub struct Roots(Vec<PathBuf>);
 
-/// The maximum number of recordings that are named when one is not found.
+/// The maximum number of recordings to suggest when one is not found.
 const NAMED: usize = 8;
 /// The maximum number of files and folders to examine when searching for recordings.
 const LOOKED_AT: usize = 2000;
@@ -31,7 +31,6 @@ impl Roots {
         Ok(Self(folders.iter().map(real).collect::<Result<_>>()?))
     }
 
-    /// The folders.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.0
     }
@@ -56,7 +55,7 @@ impl Roots {
             };
             bail!("{text}: not found; {known}");
         }
-        // Do not reveal whether something exists there.
+        // The message must not reveal whether there is a file.
         bail!(
             "{text}: outside of the roots of this server, {}",
             self.in_words()
@@ -68,7 +67,7 @@ impl Roots {
         self.0.iter().any(|root| path.starts_with(root))
     }
 
-    /// The shortest name of a path.
+    /// Returns the shortest name of a path.
     pub(crate) fn named(&self, path: &Path) -> String {
         let inner = self.0.iter().find_map(|root| path.strip_prefix(root).ok());
         inner.unwrap_or(path).display().to_string()
@@ -79,7 +78,7 @@ impl Roots {
         Vec::from_iter(all).join(", ")
     }
 
-    /// Some recordings in the roots.
+    /// Returns some recordings in the roots.
     fn recordings(&self) -> Vec<String> {
         let mut folders = Vec::from_iter(self.0.iter().cloned());
         let (mut found, mut left) = (Vec::new(), LOOKED_AT);

@@ -55,8 +55,8 @@ pub(crate) enum Message {
     Response,
 }
 
-/// Reads the next message, or `None` at the end. If the message has a fault, returns the fault with
-/// the request's id.
+/// Reads the next message. Returns `None` at the end of the input. If the message is faulty,
+/// returns the fault with the id of the request.
 pub(crate) fn read(
     input: &mut dyn BufRead,
 ) -> io::Result<Option<Result<Message, (Value, RpcError)>>> {
@@ -79,7 +79,7 @@ pub(crate) fn read(
     }
 }
 
-/// Skips the rest of a line, which may be longer than memory.
+/// Skips the rest of a line without reading it into memory.
 fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
     loop {
         let held = input.fill_buf()?;
@@ -145,7 +145,7 @@ fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     })
 }
 
-/// The destination of answers. Two threads write, each a line at a time.
+/// The destination of answers. Two threads write to it, one line at a time.
 pub(crate) struct Output(Mutex<Writer>);
 
 struct Writer {
@@ -158,7 +158,7 @@ impl Output {
         Self(Mutex::new(Writer { to, gone: false }))
     }
 
-    /// Whether the reader has gone.
+    /// Whether the client has stopped reading.
     pub(crate) fn is_gone(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).gone
     }
@@ -177,7 +177,7 @@ impl Output {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }));
     }
 
-    /// Writes a message. If writing fails, the client is assumed to have gone.
+    /// Writes a message. If writing fails, assumes that the client has stopped reading.
     fn send(&self, message: &Value) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line = Visible::new(Vec::new(), Content::Text);

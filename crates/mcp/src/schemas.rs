@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Next, Totals};
 
-/// The schema of a tool's arguments.
+/// Returns the schema of a tool's arguments.
 pub(crate) fn arguments<T: JsonSchema>() -> Value {
     schema::<T>(SchemaSettings::draft2020_12())
 }
 
-/// The schema of one of our structs in answers.
+/// Returns the schema of a struct that appears in answers.
 pub(crate) fn report<T: JsonSchema>() -> Value {
     schema::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
@@ -28,8 +28,8 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Returns the schema of a document of `docs/JSON.md`; if the document has rows, they are in a list
-/// of this name.
+/// Returns the schema of a document of `docs/JSON.md`. If the document has rows, the schema lists
+/// them under the name `rows`.
 pub(crate) fn document(name: &str, rows: Option<&str>) -> Value {
     let found = descriptions().into_iter().find(|one| one.name == name);
     let Some(Description {
@@ -98,8 +98,8 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
     whole
 }
 
-/// Moves the definitions of a schema to the schema that will contain it. A name has the same
-/// meaning in all documents.
+/// Moves the definitions of a schema to the schema that will contain it. This loses nothing,
+/// because a name has the same meaning in all documents.
 fn take_definitions(from: &mut Value, to: &mut Value) {
     let Some(object) = from.as_object_mut() else {
         return;

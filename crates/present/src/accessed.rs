@@ -16,7 +16,7 @@ use crate::steps::StepScene;
 /// The bytes with which the binary form begins.
 const MAGIC: &[u8; 8] = b"AFADDRS1";
 
-/// Returns the next addresses of a load or store; `None` at the end.
+/// Returns the next addresses of a load or store, or `None` at the end.
 pub type NextAccessed<'s> = dyn FnMut() -> Result<Option<AccessedAddresses>, PresentError> + 's;
 
 /// Writes all addresses as text: each line has an instruction and consecutive addresses. Returns

@@ -1,5 +1,4 @@
-//! One execution of a function as a whole: its arguments, its path by lines, what its lines
-//! changed, wrote and called, and its result.
+//! Reports one execution of a function as a whole.
 
 use std::io::Write;
 
@@ -24,12 +23,12 @@ pub struct ActivationReport {
     pub function: Function,
     /// The number of the call, from 1; `null` if a filter left out calls.
     pub call: Option<u64>,
-    /// The number of calls of the function.
+    /// The number of calls to the function.
     pub calls: u64,
     /// The time of its first block.
     pub t: u64,
-    /// The time of its last block, including its callees; `null` if it had not ended when the run
-    /// did.
+    /// The time of its last block, including blocks of its callees; `null` if it was still open
+    /// when the run ended.
     pub end_t: Option<u64>,
     /// The number of blocks executed from its first block to its last, including its callees.
     pub blocks: u64,
@@ -46,12 +45,12 @@ pub struct ActivationReport {
     pub path: String,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,
-    /// If the path is cut off: the position where it continues.
+    /// The position where the path continues, if the path is cut off.
     pub more: Option<String>,
-    /// Its lines in order, the lines of its own file first. Short gaps of lines that were not
-    /// executed are included.
+    /// Its lines in order, the lines of its own file first. The list includes short gaps of lines
+    /// that were not executed.
     pub lines: Vec<ActivationLine>,
-    /// The number of arrivals, from the first on, at which changes of variables were examined.
+    /// The number of arrivals at which changes of variables were examined, counted from the first.
     pub watched: u64,
     /// Why the variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,13 +98,13 @@ pub struct ActivationLine {
     /// The variables that it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ActivationChange>,
-    /// Its writes to memory outside of the function's own frame.
+    /// Its writes to memory outside the function's own frame.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<ActivationWrite>,
     /// Its calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ActivationCall>,
-    /// The number of writes and calls not listed because too many differ.
+    /// The number of writes and calls that are not listed because there are too many distinct ones.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
 }
@@ -163,17 +162,18 @@ impl Document for ActivationReport {
     type Row = NoRows;
 }
 
-/// The number of columns for a place, unless it is longer.
+/// The minimum width of the column for places.
 const PLACE: usize = 18;
-/// The largest number of columns for the text of a line.
+/// The maximum number of columns for the text of a line.
 const SOURCE: usize = 56;
-/// The largest number of columns for a value.
+/// The maximum number of columns for a value.
 const VALUE: usize = 60;
-/// The largest number of columns for the path.
+/// The maximum number of columns for the path.
 const PATH: usize = 600;
 
 impl ActivationReport {
-    /// The call, as a position: `parse#7`, or its first block if its number is not known.
+    /// Returns the position of the call: `parse#7`, or the time of its first block if its number is
+    /// unknown.
     pub fn at(&self) -> String {
         match self.call {
             Some(call) => format!("{}#{call}", self.function.name),
@@ -203,7 +203,7 @@ impl ActivationReport {
         format!("{name}{number}({arguments}){gave}")
     }
 
-    /// The time of the call, and its caller.
+    /// Describes the time and the caller of the call.
     fn placed(&self) -> String {
         let end = match self.end_t {
             Some(end) => format!("to {}", grouped(end)),
@@ -229,7 +229,7 @@ impl ActivationReport {
 }
 
 impl ActivationLine {
-    /// Describes its effects, for people.
+    /// Describes the effects of the line, for people.
     fn done(&self) -> String {
         let changed = self.changed.iter().map(|one| {
             let text = |value: &str| shortened(&plain(value), VALUE, 0);

@@ -59,13 +59,13 @@ impl Shown {
         }
     }
 
-    /// An operator of the program.
+    /// Describes the operator of a load or store.
     pub(crate) fn at(scene: &StepScene<'_>, site: AccessSite) -> Result<Instruction, PresentError> {
         Ok(Self::of(scene, site)?.instruction(scene, site))
     }
 }
 
-/// Returns the next execution; `None` at the end.
+/// Returns the next execution, or `None` at the end.
 pub type NextAccess<'s> = dyn FnMut() -> Result<Option<Access>, PresentError> + 's;
 
 /// Consecutive executions with equidistant addresses.
@@ -88,7 +88,7 @@ impl Run {
 
     /// Adds an execution if its address continues the sequence. Returns whether it does.
     fn take(&mut self, access: Access) -> bool {
-        // An access that trapped has a line of its own.
+        // An access that trapped has a separate line.
         if access.trap.is_some() {
             return false;
         }
@@ -125,7 +125,7 @@ pub fn addresses_text(
         let text = format!("@{} {}  {line}  in {function}", shown.offset, shown.name);
         writeln!(out, "{}", scene.style.paint(Paint::Bold, &text))?;
     }
-    // With several instructions, each line names its own.
+    // If there are several instructions, each line names its instruction.
     let width = match sites.len() {
         1 => 0,
         _ => heads.iter().map(String::len).max().unwrap_or(0),
@@ -180,7 +180,7 @@ pub fn addresses_text(
     Ok(false)
 }
 
-/// The accesses of loads and stores, one entry per execution.
+/// The accesses of loads and stores, with one row for each execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressesHead {
     /// The loads and stores.
@@ -205,7 +205,7 @@ pub struct AddressRow {
     /// The bytes that it accessed.
     #[serde(flatten)]
     pub range: MemoryRange,
-    /// Why the run ended, if it ended with this execution, which then accessed nothing.
+    /// The reason for the trap, if this execution trapped. It then accessed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }
@@ -241,9 +241,9 @@ pub fn address_rows(
     Ok(())
 }
 
-/// Writes a summary of the accesses of loads and stores as a table. Rows are in program order or,
-/// if their number is limited, the most frequently executed first. Returns whether the limit left
-/// out any rows.
+/// Writes a summary of the accesses of loads and stores as a table. Rows are in program order. If
+/// their number is limited, the most frequently executed instructions come first. Returns whether
+/// the limit left out any rows.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -334,7 +334,7 @@ fn accesses_text(count: u64) -> String {
 pub struct AddressStatsHead {
     /// Counts above this bound are `null`.
     pub bound: u64,
-    /// The access that trapped. No other field counts it.
+    /// The access that trapped. The other fields do not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<TrappedAccess>,
 }
@@ -423,7 +423,7 @@ pub fn address_stats_rows(
     Ok(())
 }
 
-/// The count, if it is known exactly.
+/// Returns the count, if it is exact.
 pub(crate) fn exact(distinct: Distinct) -> Option<u64> {
     match distinct {
         Distinct::Exactly(count) => Some(count),
@@ -438,7 +438,7 @@ fn distinct(distinct: Distinct) -> String {
     }
 }
 
-/// An address, with its memory if there are several.
+/// Writes an address, with its memory if there are several memories.
 fn place(scene: &StepScene<'_>, range: Range) -> String {
     match scene.memories {
         0 | 1 => format!("0x{:x}", range.address),

@@ -1,7 +1,7 @@
-//! Source text with counts beside it.
+//! Annotates source text with counts.
 //!
-//! The form is gcov's: a line with code that never ran is marked `#####`, a line without code `-`.
-//! If no source is available, the function's operators take its place.
+//! The form is the form of gcov: a line with code that never ran is marked `#####`, and a line
+//! without code `-`. If no source is available, the function's operators take its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
@@ -24,14 +24,14 @@ pub struct Annotation {
     /// The functions to annotate. If all functions are selected, whole files are shown. Otherwise,
     /// only the lines that the functions cover are shown, with two lines of context.
     pub scope: Scope,
-    /// The largest number of functions without available source to write as WebAssembly text. Those
-    /// with the most executed instructions come first. The report only counts the others.
+    /// The maximum number of functions without available source to write as WebAssembly text. The
+    /// functions with the most executed instructions come first. The report only counts the others.
     pub listings: usize,
     /// The code to annotate. If this selects no code, all code is annotated.
     pub code: Option<CodeFilter>,
 }
 
-/// The number of missing files to name; the report only counts the others.
+/// The maximum number of missing files to name. The report only counts the others.
 const MISSING: usize = 10;
 
 /// Writes source files with the arrivals at each line, and the line's share of the program's
@@ -211,7 +211,7 @@ impl File {
             }
             last = number;
             let (count, share, paint) = match self.lines.get(&number) {
-                // Other functions may have code there.
+                // Other functions may have code on this line.
                 None if !whole => (String::new(), String::new(), Paint::Plain),
                 None => ("-".to_owned(), String::new(), Paint::Plain),
                 Some(LineCount {

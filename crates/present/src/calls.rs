@@ -1,4 +1,4 @@
-//! The dynamic call graph, and single calls.
+//! Reports the dynamic call graph, and single calls.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -53,7 +53,7 @@ impl CallGraphView<'_> {
         self.totals.get(&function).copied().unwrap_or_default()
     }
 
-    /// The edges to show: all, or those from and to one function.
+    /// Returns the edges to show: all edges, or the edges from and to one function.
     fn edges(&self) -> impl Iterator<Item = &CallEdge> {
         self.graph.edges().iter().filter(|edge| {
             self.only
@@ -62,7 +62,8 @@ impl CallGraphView<'_> {
     }
 }
 
-/// Writes the functions that were called, those with the longest active time first, at most `top`.
+/// Writes at most `top` of the functions that were called, the functions with the longest active
+/// time first.
 ///
 /// # Errors
 /// If `out` fails.
@@ -119,7 +120,7 @@ pub fn calls_text(
     Ok(())
 }
 
-/// Writes the callers and callees of a function, those with the longest time first.
+/// Writes the callers and callees of a function, the edges with the longest time first.
 ///
 /// # Errors
 /// If `out` fails.
@@ -190,7 +191,7 @@ pub fn function_calls_text(
     Ok(())
 }
 
-/// The message that a path, which may be incomplete, has no call of a function.
+/// Returns the message that a path, which may be incomplete, has no call to a function.
 pub fn absent(function: &str, left_out: &str) -> String {
     match left_out {
         "" => format!("{function} was never called"),
@@ -198,12 +199,13 @@ pub fn absent(function: &str, left_out: &str) -> String {
     }
 }
 
-/// The dynamic call graph; with `--function`, only this function and the edges from and to it.
+/// The dynamic call graph. With `--function`, it contains only this function and the edges from and
+/// to it.
 ///
 /// `own` counts the blocks that these activations executed themselves. `inclusive` counts the
-/// blocks that were executed while these activations were open. For nested activations of the same
+/// blocks that were executed while these activations were open. Of nested activations of the same
 /// function, only the outermost counts. So the sum over a function's callers counts each block at
-/// most once. After a tail call, the caller is the caller of the function that made it.
+/// most once. The caller in a tail call is the caller of the function that made the tail call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsDocument {
     /// The number of blocks that the run executed.
@@ -301,11 +303,11 @@ pub fn calls_csv(out: &mut dyn Write, report: &CallGraphView<'_>) -> Result<(), 
     table.finish()
 }
 
-/// The number of frames of a stack shown from either end.
+/// The maximum number of frames to show from each end of a stack.
 const FRAMES: usize = 20;
 
-/// Writes one call: its time and the stack, innermost first. `calls` contains the call, preceded by
-/// those around it, the outermost first.
+/// Writes one call: its time and the stack, innermost first. `calls` contains the calls around it,
+/// outermost first, and then the call itself.
 ///
 /// # Errors
 /// If `out` fails.
@@ -370,7 +372,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
 pub struct CallDocument {
     /// The number of the call among the calls of its function, from 1.
     pub call: u64,
-    /// The call, followed by those around it, the innermost first.
+    /// The call, followed by the calls around it, the innermost first.
     pub stack: Vec<CallRow>,
 }
 
@@ -424,7 +426,7 @@ impl Render for CallGraphView<'_> {
 pub struct CallView<'r, S> {
     /// The path.
     pub scene: Scene<'r, S>,
-    /// The call, preceded by those around it, the outermost first.
+    /// The calls around it, the outermost first, and then the call itself.
     pub calls: Vec<CallEntry>,
     /// The number of the call among the calls of its function.
     pub number: u64,

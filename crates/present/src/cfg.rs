@@ -1,4 +1,4 @@
-//! The control-flow graph of a function, and an instrumented module, for programs.
+//! Reports the control-flow graph of a function, or an instrumented module, for programs.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ pub struct CfgDocument {
     pub blocks: Vec<CfgBlock>,
     /// Its edges.
     pub edges: Vec<CfgEdge>,
-    /// With `--counters`, the counted blocks and edges.
+    /// The counters of blocks and edges, with `--counters`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<Vec<CfgCounter>>,
 }
@@ -47,7 +47,7 @@ pub struct CfgBlock {
     pub kind: &'static str,
     /// Its first operator.
     pub first_op: u32,
-    /// One past the last operator.
+    /// The number after its last operator.
     pub end_op: u32,
     /// The offset of the first operator in the original module.
     pub offset: u32,

@@ -19,7 +19,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::text::summary;
 use crate::{PresentError, Sources};
 
-/// Two profiles, compared, with the data needed to show them.
+/// A comparison of two profiles, with the data needed to show it.
 pub struct CompareView<'p> {
     /// A and B.
     pub profiles: [&'p Profile<'p>; 2],
@@ -31,13 +31,15 @@ pub struct CompareView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// The executions of functions or lines in A and B, each a run or a sum of runs.
+/// The number of executions of functions or lines in A and B. Each of A and B is a run or a sum of
+/// runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareDocument<R = Vec<CompareRow>> {
     /// The kind of rows: `function` or `line`.
     pub by: &'static str,
-    /// The order of the rows: `ratio` (rows new in B first, then by descending B/A), `instructions`
-    /// or `count` (both of B), `name` or `program`.
+    /// The order of the rows: `ratio`, `instructions`, `count`, `name` or `program`. With `ratio`,
+    /// rows that are new in B come first, then the others by descending B/A. `instructions` and
+    /// `count` refer to B.
     pub sort: &'static str,
     /// The first profile.
     pub a: CompareSide,
@@ -48,7 +50,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub by_name: bool,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all of them.
+    /// Whether `rows` contains all these rows.
     pub complete: bool,
     /// The number of functions or lines without a row because they ran in neither profile.
     pub never: usize,
@@ -69,7 +71,7 @@ impl<R: Serialize> Document for CompareDocument<R> {
 pub struct CompareSide {
     /// Its name.
     pub name: String,
-    /// The sums over the whole program.
+    /// The totals of the whole program.
     pub totals: ProfileTotals,
 }
 
@@ -92,9 +94,9 @@ pub struct CompareFunction {
     pub a: Option<CompareActivity>,
     /// Its activity in B; `null` if that program does not have the function.
     pub b: Option<CompareActivity>,
-    /// The instructions in B divided by those in A; `null` if A has none.
+    /// The number of instructions in B divided by the number in A; `null` if A has none.
     pub ratio: Option<f64>,
-    /// Its declaration in B, otherwise in A.
+    /// Its declaration in B or, if B does not have it, in A.
     pub source: Option<Position>,
 }
 
@@ -116,7 +118,7 @@ pub struct CompareLine {
     pub a: CompareArrivals,
     /// The arrivals in B.
     pub b: CompareArrivals,
-    /// The count in B divided by that in A; `null` if A has none.
+    /// The count in B divided by the count in A; `null` if A has none.
     pub ratio: Option<f64>,
     /// The line.
     pub source: Position,
@@ -131,12 +133,12 @@ pub struct CompareArrivals {
     pub instructions: u64,
 }
 
-/// B/A, for programs.
+/// Returns the ratio B/A, for programs.
 fn quotient([a, b]: [u64; 2]) -> Option<f64> {
     (a > 0).then(|| b as f64 / a as f64)
 }
 
-/// B/A, for people.
+/// Writes the ratio B/A, for people.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, 0] => "-".to_owned(),
@@ -150,7 +152,7 @@ impl CompareView<'_> {
         self.profiles[side].names().function(function)
     }
 
-    /// The source position of a function.
+    /// Returns the source position of a function.
     fn position(&self, pair: &Pair<FunctionRow>) -> Option<Position> {
         let (side, row) = pair.newest()?;
         let at = row.position?;
@@ -191,7 +193,7 @@ impl CompareView<'_> {
         })
     }
 
-    /// The document with these rows.
+    /// Returns the document with these rows.
     fn with_rows<R>(&self, rows: R) -> CompareDocument<R> {
         let Comparison {
             pairs,
@@ -243,7 +245,7 @@ impl CompareView<'_> {
         })
     }
 
-    /// The last parts of a path, as displayed, and the line.
+    /// Returns the displayed part of the path, and the line.
     fn place(&self, pair: &Pair<FunctionRow>) -> String {
         let newest = pair
             .newest()
@@ -314,7 +316,7 @@ impl CompareView<'_> {
         table
     }
 
-    /// Writes which functions or lines have no row, and why.
+    /// Writes the number of functions or lines without a row, and the reasons.
     fn rest(&self, out: &mut dyn Write, noun: &str) -> Result<(), PresentError> {
         let Comparison {
             pairs,

@@ -1,4 +1,4 @@
-//! The tree of calling contexts in the language of Graphviz.
+//! Writes the tree of calling contexts in the language of Graphviz.
 
 use std::io::Write;
 
@@ -9,9 +9,9 @@ use crate::dot::quoted;
 use crate::export::Frames;
 use crate::number::{counted, grouped, percent};
 
-/// Writes the tree. Each context shows the number of executed blocks, with and without callees;
-/// each edge shows the number of calls, or that the function was inlined. Vertices for merged calls
-/// are dashed; those for parts left out of the path are dotted.
+/// Writes the tree. Each context shows the number of executed blocks, with and without callees.
+/// Each edge shows the number of calls, or that the function was inlined. Vertices for merged calls
+/// are dashed. Vertices for parts left out of the path are dotted.
 ///
 /// # Errors
 /// If `out` fails.

@@ -1,4 +1,4 @@
-//! Coverage: the lines, functions and branches of a profile by source file, for lcov and the HTML
+//! Collects the coverage of lines, functions and branches by source file, for lcov and the HTML
 //! page.
 //!
 //! A line, function or branch direction *ran* if its count is not zero.
@@ -26,7 +26,7 @@ pub(crate) struct Coverage<'p> {
     pub(crate) unplaced_branches: Ran,
     /// The parts that the filter left out.
     pub(crate) left_out: LeftOut<'p>,
-    /// Whether any line is known, shown or not.
+    /// Whether any line is known, even if it is not shown.
     pub(crate) has_lines: bool,
 }
 
@@ -43,8 +43,7 @@ pub(crate) struct LeftOut<'p> {
 pub(crate) struct CoveredFile {
     /// The lines, ascending.
     pub(crate) lines: Vec<LineRow>,
-    /// The functions with their lines, ascending. Functions of the same line are in the order of
-    /// the program.
+    /// The functions with their lines, ascending. Functions on the same line are in program order.
     pub(crate) functions: Vec<(u32, FunctionRow)>,
     /// Functions that the linker removed because nothing calls them.
     pub(crate) removed: Vec<(u32, String)>,
@@ -132,7 +131,7 @@ impl<'p> Coverage<'p> {
                     let file = all.files.entry(profile.file(at.file)).or_default();
                     file.functions.push((at.line, row));
                 }
-                // Code without a line may be the user's own, compiled without lines.
+                // Code without a line may be the user's own code, compiled without lines.
                 None if folded.is_none() || !is_library_name(name(&row)) => all.unplaced.push(row),
                 _ => all.left_out.functions.add_one(row.entries > 0),
             }

@@ -1,4 +1,5 @@
-//! Reports as comma-separated values (RFC 4180): a header line, CRLF, quotes where needed.
+//! Writes reports as comma-separated values (RFC 4180), with a header line, CRLF, and quotes where
+//! needed.
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;
@@ -124,8 +125,8 @@ pub(crate) struct Csv<'o> {
 }
 
 impl<'o> Csv<'o> {
-    /// A table with the columns in `header`. With an empty header, the rows continue an earlier
-    /// table.
+    /// Creates a table with the columns in `header`. With an empty header, the rows continue an
+    /// earlier table.
     pub(crate) fn new(out: &'o mut dyn Write, header: &str) -> Result<Self, PresentError> {
         if !header.is_empty() {
             write!(out, "{header}\r\n")?;
@@ -139,8 +140,7 @@ impl<'o> Csv<'o> {
         })
     }
 
-    /// Writes a row. Each field is on one line, and no spreadsheet treats it as a formula: see
-    /// [`harmless`].
+    /// Writes a row. Makes each field safe for spreadsheets, as [`harmless`] describes.
     pub(crate) fn row(&mut self, fields: &[&dyn Display]) -> Result<(), PresentError> {
         for field in fields {
             self.field.clear();
@@ -150,19 +150,20 @@ impl<'o> Csv<'o> {
         Ok(self.to.write_record(None::<&[u8]>)?)
     }
 
-    /// Writes whatever is still buffered.
+    /// Writes the rest of the buffered data.
     pub(crate) fn finish(mut self) -> Result<(), PresentError> {
         Ok(self.to.flush()?)
     }
 }
 
-/// A field; empty if unknown.
+/// Returns the text of a field, which is empty if the value is unknown.
 pub(crate) fn known(field: Option<impl Display>) -> String {
     field.map_or(String::new(), |field| field.to_string())
 }
 
-/// Makes a field safe: on one line, and not a formula for a spreadsheet. A text that begins like a
-/// formula, or with an apostrophe, gets an apostrophe in front. Numbers are unchanged.
+/// Makes a field safe: puts it on one line, and prevents a spreadsheet from reading it as a
+/// formula. Adds an apostrophe before a text that begins like a formula, or with an apostrophe.
+/// Numbers are unchanged.
 fn harmless(field: &str) -> std::borrow::Cow<'_, str> {
     let text = escaped(field);
     let is_formula = text.starts_with(['=', '+', '-', '@', '\'']);

@@ -32,12 +32,12 @@ pub struct CurrencyReport {
     pub arrivals: [u64; 2],
     /// The stops that were examined.
     pub rows: Vec<CurrencyRow>,
-    /// The first stop at which the variable is not current, and why.
+    /// The first stop at which the variable is not current, and the reason.
     pub explained: Option<(u64, CurrencyCause)>,
 }
 
 impl CurrencyReport {
-    /// The document for programs.
+    /// Returns the document for programs.
     pub fn document(&self) -> CurrencyDocument {
         currency_document(self)
     }
@@ -52,22 +52,22 @@ pub struct CurrencyRow {
     pub time: u64,
     /// The number and time of the corresponding arrival in the unoptimised run; `None` if unknown.
     pub counterpart: Option<(u64, u64)>,
-    /// The value in the optimised run, or why there is none.
+    /// The value in the optimised run, or the reason why there is none.
     pub shown: Result<String, String>,
-    /// The value in the unoptimised run, or why there is none.
+    /// The value in the unoptimised run, or the reason why there is none.
     pub expected: Option<Result<String, String>>,
     /// The result of the comparison.
     pub verdict: Verdict,
 }
 
-/// Whether the shown value is the expected one.
+/// The result of comparing the shown value with the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The shown value is the expected one.
+    /// The shown value is the expected value.
     Current,
-    /// The shown value is not the expected one.
+    /// The shown value is not the expected value.
     NotCurrent {
-        /// The differing part, as written after the expression; empty for the whole.
+        /// The differing part, as written after the expression; empty for the whole value.
         part: String,
     },
     /// Nothing is shown.
@@ -85,12 +85,12 @@ pub enum Verdict {
     },
     /// The corresponding moment of the unoptimised run is unknown.
     NotTold {
-        /// If counting found a counterpart: why it was rejected.
+        /// Why the counterpart was rejected, if counting found one.
         why: Option<Unreported>,
     },
 }
 
-/// Why a counterpart found by counting is not reported.
+/// The reason why a counterpart that counting found is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreported {
     /// An operator of the line gave a different value.
@@ -102,14 +102,14 @@ pub enum Unreported {
         /// The value in the unoptimised run.
         unoptimised: Value,
     },
-    /// All executions gave the same values, but those within a block may have been reordered.
+    /// All executions gave the same values, but executions within a block may have been reordered.
     Alike {
         /// The column.
         column: Option<u32>,
     },
 }
 
-/// Why a variable is not current.
+/// The reason why a variable is not current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurrencyCause {
     /// The part that is not current.
@@ -124,25 +124,25 @@ pub struct CurrencyCause {
     pub cause: Cause,
 }
 
-/// The maker of a value.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each variable")]
 pub enum Assigned {
     /// An execution of an operator.
     By(WhyPlace),
-    /// The value was there when the run began.
+    /// The value existed when the run began.
     Beginning,
 }
 
 /// The optimiser's change to an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Hoisted: the source assigns the shown value only later, at this time of the unoptimised run.
+    /// Hoisted: the source assigns the shown value later, at this time of the unoptimised run.
     Early {
         /// A time of the unoptimised run.
         time: u64,
-        /// Whether the variable is in a WebAssembly local. Several variables may share a local, and
-        /// code that computes a value for it does not show which variable is meant.
+        /// Whether the variable is in a WebAssembly local. Several variables may share a local, so
+        /// code that computes its value does not show which variable is meant.
         in_local: bool,
     },
     /// Sunk or delayed: the optimised run executes the assignment later, at this time.
@@ -159,7 +159,7 @@ pub enum Cause {
     Removed,
     /// The optimised program has code for the line, but did not execute it in that call.
     NotExecuted,
-    /// Unknown.
+    /// The cause is unknown.
     Unknown {
         /// The reason.
         why: String,
@@ -167,7 +167,7 @@ pub enum Cause {
 }
 
 impl CurrencyReport {
-    /// The number of stops with this verdict.
+    /// Returns the number of stops with this verdict.
     fn count(&self, word: &str) -> u64 {
         let rows = self.rows.iter();
         rows.filter(|row| row.verdict.word() == word).count() as u64
@@ -185,7 +185,7 @@ const WORDS: [&str; 6] = [
 ];
 
 impl Verdict {
-    /// The word for this verdict.
+    /// Returns the word for this verdict.
     fn word(&self) -> &'static str {
         WORDS[match self {
             Self::Current => 0,
@@ -199,7 +199,7 @@ impl Verdict {
 }
 
 impl Cause {
-    /// The word for this verdict.
+    /// Returns the word for this verdict.
     fn word(&self) -> &'static str {
         match self {
             Self::Early { .. } => "hoisted",

@@ -42,7 +42,7 @@ pub struct FactRow {
     pub op: OpId,
     /// The answer.
     pub answer: FactAnswer,
-    /// For each decider, the first executions that it decided, and whether the list is complete.
+    /// The first executions that each decider decided, and whether the list is complete.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
     /// The execution in question, if the question was about only one.
     pub one: Option<FactInstance>,
@@ -53,7 +53,7 @@ impl FactScene<'_> {
         Shown::of(&self.steps, AccessSite { function, op })
     }
 
-    /// An operator with its line: `@0x1f3 i32.load  file.c:3`.
+    /// Writes an operator with its line: `@0x1f3 i32.load file.c:3`.
     fn place(&self, function: FuncId, op: OpId) -> Result<String, PresentError> {
         let shown = self.shown(function, op)?;
         let line = shown.line(&self.steps);
@@ -69,7 +69,7 @@ impl FactScene<'_> {
         matches!(self.fact, Fact::Reaching)
     }
 
-    /// The fact, as a verb phrase.
+    /// Returns the fact as a verb phrase.
     fn holds(&self) -> &'static str {
         match self.fact {
             Fact::Available => "its result is already available",
@@ -125,7 +125,7 @@ fn verdict(answer: &FactAnswer) -> String {
     }
 }
 
-/// Writes answers for a person: for each operator a sentence, the deciding sites and, on request,
+/// Writes the answers for people: a sentence for each operator, the deciding sites and, on request,
 /// the path traces.
 ///
 /// # Errors
@@ -186,7 +186,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
     for (k, &(decider, times)) in answer.decided.iter().enumerate() {
         let (what, place) = scene.decider(decider)?;
         let which = match row.instances.get(k) {
-            // If one site decided all executions, there is no need to list them.
+            // If one site decided all executions, do not list them.
             Some(_) if times == answer.executions => "all".to_owned(),
             Some((runs, all)) => numbers(runs, *all),
             None => String::new(),
@@ -224,7 +224,7 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
     Ok(())
 }
 
-/// The answer for one execution.
+/// Writes the answer for one execution.
 fn of_one(
     out: &mut dyn Write,
     scene: &FactScene<'_>,
@@ -260,7 +260,7 @@ fn of_one(
     Ok(())
 }
 
-/// Executions by number: `#3-#9, every 2nd from #12 to #40`.
+/// Writes the numbers of executions: `#3-#9, every 2nd from #12 to #40`.
 fn numbers(runs: &[InstanceRun], all: bool) -> String {
     let stretch = |first: u64, last: u64| {
         if first == last {
@@ -334,7 +334,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// The name of a decider in formats for programs.
+/// Returns the name of a decider in formats for programs.
 fn kind(decider: Option<Decider>) -> &'static str {
     match decider {
         Some(Decider::Gen(..)) => "gen",
@@ -381,11 +381,11 @@ pub struct DataflowAnswer {
     pub one: Option<DataflowOne>,
     /// The number of queries raised.
     pub queries: u64,
-    /// The number of path steps scanned one by one, because the trace was too irregular for
-    /// queries.
+    /// The number of path steps that were scanned one by one, because the trace was too irregular
+    /// for queries.
     pub scanned: u64,
-    /// The number of distinct path traces of the calls, distinguished by the path of the call and
-    /// by the decisions of its callees.
+    /// The number of distinct path traces of the calls. The path of the call and the decisions of
+    /// its callees distinguish them.
     pub path_traces: u64,
     /// With `--paths`, the path traces taken by the most calls.
     pub paths: Vec<DataflowPath>,
@@ -394,12 +394,13 @@ pub struct DataflowAnswer {
 /// The site that decided whether a fact holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowDecided {
-    /// The place: the operator, or the first operator where paths meet; for `gen-call` and
-    /// `kill-call` the function.
+    /// The place: the operator, the first operator where paths meet, or the function for `gen-call`
+    /// and `kill-call`.
     #[serde(flatten)]
     pub place: Option<DataflowPlace>,
-    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets` (paths meet and choose one of the fact's
-    /// values), `changed` or `open` (nothing decided it before the call's beginning or end).
+    /// `gen`, `kill`, `gen-call`, `kill-call`, `meets`, `changed` or `open`. With `meets`, paths
+    /// meet and choose one of the fact's values. With `open`, nothing decided the fact before the
+    /// beginning or end of the call.
     pub kind: &'static str,
     /// The number of decisions.
     pub times: u64,
@@ -432,14 +433,14 @@ pub struct DataflowOne {
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// The position of its block among those that its call executed itself.
+    /// The position of its block among the blocks that its call executed itself.
     pub block_of_call: u64,
     /// The index of its entry in `decided`, from 0.
     pub decided: Option<usize>,
 }
 
-/// A path trace, and where the fact held in it, as arithmetic series `[first, last, step]` of
-/// executed blocks, counted from 1.
+/// A path trace, with the blocks at which the fact held. Blocks are counted from 1 and given as
+/// arithmetic series `[first, last, step]`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {
     /// The number of calls that took it.
@@ -452,7 +453,7 @@ pub struct DataflowPath {
     pub holds: Vec<[u64; 3]>,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If the module does not match the program.
@@ -586,7 +587,7 @@ pub fn dataflow_csv(
     table.finish()
 }
 
-/// Answers about a fact, and the program.
+/// The answers about a fact, with the program.
 pub struct DataflowView<'r> {
     /// The program and the fact.
     pub scene: FactScene<'r>,
@@ -595,7 +596,7 @@ pub struct DataflowView<'r> {
 }
 
 impl DataflowView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

@@ -114,9 +114,10 @@ impl DepsStatement {
 /// A dependence of an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Dependence {
-    /// The dependent part of the statement. For an operand, its role in the statement. For a read:
-    /// `memory`, `global`, `element` of a table, or `size` of a table or a memory. `control` for
-    /// the decision that let the execution run; `moved` for a decision to move its operands to it.
+    /// The part of the statement that depends on the origin. An operand has the name of its role. A
+    /// read is `memory`, `global`, `element` (of a table) or `size` (of a table or memory).
+    /// `control` stands for the decision that allowed the execution, and `moved` for a decision
+    /// that moved its operands to it.
     pub role: String,
     /// The operand's value.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +144,7 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// A dependence about which nothing else is known.
+    /// Creates a dependence without further details.
     pub fn new(role: &str, from: DependsOn) -> Self {
         Self {
             role: role.to_owned(),
@@ -166,15 +167,15 @@ fn contents<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum DependsOn {
-    /// A statement produced it.
+    /// A statement produced the value.
     Operator(DepsExecution),
-    /// A branch led to it.
+    /// A branch led to the execution.
     Branch(DepsExecution),
-    /// A call led to it.
+    /// A call led to the execution.
     Call(DepsExecution),
-    /// A handler ran after a throw.
+    /// A throw led to the execution, through a handler.
     Throw(DepsExecution),
-    /// Something without an operator led to it.
+    /// A block without operators led to the execution.
     Block {
         /// Its time.
         t: u64,
@@ -192,14 +193,14 @@ pub enum DependsOn {
     Constant,
     /// A local that had not been written yet.
     Zero,
-    /// The module defined the initial contents, and nothing wrote there before.
+    /// The module defined the initial contents, which nothing had overwritten.
     Module,
-    /// There are more parts than are listed.
+    /// Further parts, which are not listed.
     More {
         /// The number of further parts.
         parts: u64,
     },
-    /// Unknown, because no values are stored for that part of the run.
+    /// The origin is unknown, because no values are stored for its part of the run.
     Unknown {
         /// The reason, in words.
         why: String,
@@ -207,7 +208,7 @@ pub enum DependsOn {
 }
 
 impl DependsOn {
-    /// The operator of the origin, if it has one.
+    /// Returns the operator of the origin, if it has one.
     pub fn execution_mut(&mut self) -> Option<&mut DepsExecution> {
         match self {
             Self::Operator(at) | Self::Branch(at) | Self::Call(at) | Self::Throw(at) => Some(at),
@@ -240,8 +241,8 @@ pub struct DepsUsers {
     pub uses: Vec<DepsUse>,
     /// The number of further dependents.
     pub more: u64,
-    /// Describes parts of the run about which nothing is known, because no values are stored for
-    /// them.
+    /// Descriptions of the parts of the run for which no values are stored, so that their
+    /// dependents are unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
@@ -253,7 +254,7 @@ impl DepsUsers {
     }
 }
 
-/// Something that depends on an execution.
+/// A use that depends on an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
     /// The part of the dependent that depends on the execution, as in `role` of a dependence.
@@ -270,9 +271,9 @@ pub struct DepsUse {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum UsedBy {
-    /// A statement used its result.
+    /// A statement used the result of the execution.
     Operator(OperatorUse),
-    /// A block ran because of it.
+    /// A block ran because of the execution.
     Block(BlockRun),
 }
 

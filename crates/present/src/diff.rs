@@ -41,29 +41,29 @@ pub struct DiffReport {
     pub lengths: [u64; 2],
     /// The first difference; `None` if the executions are the same.
     pub first: Option<FirstDifference>,
-    /// Where control diverges, if it does.
+    /// The place where control diverges, if it does.
     pub parting: Option<PartingDifference>,
     /// The places where the output of the executions differs.
     pub outputs: Vec<OutputPlaces>,
     /// The lines with different counts, largest differences first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
-    /// The number of lines of code known in both.
+    /// The number of lines with code that are known in both programs.
     pub known_lines: usize,
     /// How the executions ended, if they ended differently.
     pub endings: Option<[DiffEnding; 2]>,
     /// The differences between their programs, if these are different but alike.
     pub alike: Option<AlikeReport>,
-    /// The largest number of rows in a list of text, if not the default.
+    /// The maximum number of rows in a list of the text form, if it is not the default.
     pub top: Option<usize>,
 }
 
-/// How an execution ended, if the other ended differently.
+/// The end of an execution, if the other ended differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
-    /// How the execution ended, in words that follow the name of the recording; `None` if that is
-    /// not recorded.
+    /// How the execution ended, in words that follow the name of the recording; `None` if the end
+    /// was not recorded.
     pub text: Option<String>,
-    /// The command that explains the ending further, if any.
+    /// The command that explains the ending, if there is one.
     pub question: Option<String>,
 }
 
@@ -90,8 +90,8 @@ pub struct AlikeReport {
 pub struct ReplacedReport {
     /// Its place.
     pub at: Replaced,
-    /// For a constant, the statement that uses it, because line tables have lines only for
-    /// statements.
+    /// The statement that uses the operator, if it is a constant, because line tables have lines
+    /// only for statements.
     pub taker: Option<OpId>,
     /// Its text in each program.
     pub texts: [String; 2],
@@ -104,7 +104,7 @@ pub struct ReplacedReport {
 pub struct FirstDifference {
     /// The difference.
     pub difference: Difference,
-    /// The number of the operator's execution. It is the same in both runs, if both execute the
+    /// The number of the operator's execution, which is the same in both runs if both execute the
     /// operator.
     pub number: u64,
     /// The calls that are open at the difference.
@@ -120,7 +120,7 @@ pub struct OutputPlaces {
     pub numbers: [u64; 2],
 }
 
-/// Where control diverges.
+/// The place where control diverges.
 #[derive(Clone, Debug)]
 pub struct PartingDifference {
     /// The place.
@@ -142,7 +142,7 @@ pub struct LineDifference {
     pub counts: [u64; 2],
 }
 
-/// The number of open calls to list for a difference.
+/// The maximum number of open calls to list for a difference.
 const CALLS: usize = 6;
 
 /// A place.
@@ -175,7 +175,7 @@ impl Spot {
         })
     }
 
-    /// The beginning of a block.
+    /// Returns the place of the beginning of a block.
     fn of_block(
         scene: &StepScene<'_>,
         function: FuncId,
@@ -196,7 +196,7 @@ impl Spot {
         }
     }
 
-    /// `file.c:42 in main`, or `@0x1f3 in main`.
+    /// Writes the place: `file.c:42 in main`, or `@0x1f3 in main`.
     fn text(&self) -> String {
         let function = short_function(&self.function);
         match &self.source {
@@ -207,8 +207,8 @@ impl Spot {
     }
 }
 
-/// The displayed name of an imported function: its name in the interface, if the module gives it a
-/// longer name.
+/// Returns the displayed name of an imported function. This is its name in the interface, if the
+/// module gives it a longer name.
 fn import_name(names: &Names, function: FuncId) -> String {
     let name = names.function(function);
     let short = name.strip_prefix("__imported_wasi_snapshot_preview1_");
@@ -220,12 +220,12 @@ fn import_name(names: &Names, function: FuncId) -> String {
 pub struct NextQuestion {
     /// The command, for people.
     pub command: String,
-    /// For a slice: which of the two recordings, and the query.
+    /// The index of the recording and the query, if the question is a slice.
     pub slice: Option<(usize, SliceQuery)>,
 }
 
 impl NextQuestion {
-    /// A question that is not about a slice.
+    /// Creates a question that is not a slice.
     fn new(command: String) -> Self {
         let slice = None;
         Self { command, slice }
@@ -246,23 +246,23 @@ fn ask(questions: &mut Vec<NextQuestion>, question: NextQuestion) {
     }
 }
 
-/// The slice of an execution of an operator.
+/// Returns the slice of an execution of an operator.
 fn slice_of(place: &str, number: u64) -> SliceQuery {
     let at = format!("{place}#{number}");
     SliceQuery::new(SliceAbout::Statement { at })
 }
 
-/// The command that explains where a value of an operator's execution came from.
+/// Returns the command that explains the origin of a value in an operator's execution.
 fn why_command(name: &str, place: &str, number: u64) -> String {
     format!("afterimage why {} --at {place}#{number}", shell_name(name))
 }
 
-/// Returns the command that explains the value of one of two differing steps; `None` if there is no
-/// value to explain.
+/// Returns the command that explains the value of one of two differing steps, or `None` if there is
+/// no value to explain.
 fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Option<String> {
     let at = why_command(name, place, number);
     match (&step.what, &other.what) {
-        // The run ended with this step, and the end has its own question.
+        // The run ended with this step, so ask about the trap.
         (What::Trap(..), _) => Some(format!("afterimage why {} --trap", shell_name(name))),
         (
             What::HostReturn(..)
@@ -273,7 +273,8 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
             | What::Init { .. },
             _,
         ) => None,
-        // The result of a call is not its argument.
+        // The difference is in an argument, so ask about the argument instead of the result of the
+        // call.
         (What::Call { arguments: x, .. }, What::Call { arguments: y, .. }) => {
             let differ = x.iter().zip(y).position(|(x, y)| x != y);
             Some(match differ {
@@ -289,7 +290,7 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
-        // It comes from the host, so nothing led to it.
+        // The data comes from the host, so only its effects can be followed.
         What::HostReturn(..) | What::HostWrite(..) => SliceQuery {
             direction: Direction::Forward,
             ..slice_of(place, number)
@@ -298,7 +299,7 @@ fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     }
 }
 
-/// For each execution that wrote the first differing byte: the command that explains it.
+/// Returns the commands that explain the first differing byte, for each execution that wrote it.
 fn asked_of_output<'q>(
     names: [&'q str; 2],
     output: &'q OutputDifference,
@@ -386,7 +387,7 @@ impl DiffReport {
     }
 }
 
-/// Two executions, compared, with their programs.
+/// A comparison of two executions, with their programs.
 pub struct DiffView<'r> {
     /// The programs.
     pub scenes: [StepScene<'r>; 2],
@@ -399,7 +400,7 @@ pub struct DiffView<'r> {
 }
 
 impl DiffView<'_> {
-    /// The questions to continue with.
+    /// Returns the questions to continue with.
     ///
     /// # Errors
     /// If a module cannot be read.
@@ -409,7 +410,7 @@ impl DiffView<'_> {
 }
 
 impl DiffView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

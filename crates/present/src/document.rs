@@ -1,8 +1,8 @@
-//! JSON documents: their common form, and their descriptions.
+//! Defines the common form of JSON documents, and describes them.
 //!
-//! A document is a plain struct. It is written as one object on one line, or as a head in that
-//! form, followed by rows, each of them an object on its own line. The struct and its comments give
-//! its JSON Schema, and the schema gives `docs/JSON.md`, so the three cannot diverge.
+//! A document is a plain struct. It is written as one object on one line, or as a head in this form
+//! with rows after it, each an object on its own line. The JSON Schema comes from the struct and
+//! its comments, and `docs/JSON.md` from the schema, so the three cannot diverge.
 
 pub mod objects;
 
@@ -14,12 +14,12 @@ use serde_json::json;
 
 use crate::PresentError;
 
-/// The version of all documents: the end of `afterimage/why/2`.
+/// The version of all documents: the `2` in `afterimage/why/2`.
 pub const VERSION: u32 = 2;
 
 /// A document, or the head of one.
 pub trait Document: Serialize {
-    /// Its name: the middle of `afterimage/why/2`.
+    /// The name of the document: the `why` in `afterimage/why/2`.
     const NAME: &'static str;
     /// The command that writes it when given `--format json`.
     const COMMAND: &'static str;
@@ -31,8 +31,8 @@ pub trait Document: Serialize {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub enum NoRows {}
 
-/// Rows that are made one at a time while being written, because all rows together may not fit into
-/// memory.
+/// Rows that are made one at a time while they are written, because all rows together may not fit
+/// into memory.
 pub(crate) struct Lazy<I>(pub I);
 
 impl<I: Iterator<Item: Serialize> + Clone> Serialize for Lazy<I> {
@@ -77,7 +77,7 @@ pub fn row<D: Document>(out: &mut dyn Write, row: &D::Row) -> Result<(), Present
     line(out, row)
 }
 
-/// Receives a document with rows: its head, then one row after the other.
+/// A receiver of a document with rows: first its head, then one row after the other.
 pub trait TakeRows<D: Document> {
     /// Takes the head.
     ///
@@ -126,7 +126,7 @@ impl<D: Document> Default for Listed<D> {
 }
 
 impl<D: Document> Listed<D> {
-    /// All documents that were collected.
+    /// Returns all documents that were collected.
     pub fn all(self) -> Vec<WithRows<D>> {
         self.0
     }
@@ -186,7 +186,7 @@ fn describe<D: Document<Row: JsonSchema> + JsonSchema>() -> Description {
     }
 }
 
-/// The descriptions of all documents.
+/// Returns the descriptions of all documents.
 pub fn descriptions() -> Vec<Description> {
     vec![
         describe::<crate::accessed::AccessedHead>(),

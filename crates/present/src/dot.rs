@@ -1,4 +1,5 @@
-//! Counted graphs: a function's control-flow graph as DOT and as text, the call graph as DOT.
+//! Writes counted graphs: a function's control-flow graph as DOT and as text, and the call graph as
+//! DOT.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,7 +13,7 @@ use crate::number::{counted, grouped};
 use crate::plain::plain;
 
 /// Writes a function's control-flow graph in the language of Graphviz, with the executions of every
-/// block and edge. Code that never ran is grey; back edges are dashed, and exceptional edges are
+/// block and edge. Code that never ran is grey. Back edges are dashed, and exceptional edges are
 /// dotted.
 ///
 /// # Errors
@@ -42,7 +43,8 @@ pub fn cfg_dot(
         } else {
             ""
         };
-        // Logarithmic, from white to red, so that even a factor of a thousand remains visible.
+        // The scale is logarithmic, from white to red, so that large ranges of counts remain
+        // visible.
         let fill = match block.kind {
             BlockKind::Code if count > 0 => {
                 let heat = f64::ln(count as f64 + 1.0) / f64::ln(most as f64 + 1.0);
@@ -184,13 +186,13 @@ fn graph_of<'p, 'a>(
         .ok_or(PresentError::NoGraph(function.as_u32()))
 }
 
-/// A string literal of DOT.
+/// Writes a string literal of DOT.
 pub(crate) fn quoted(text: &str) -> String {
     let lines = text.split('\n').map(escaped);
     format!("\"{}\"", Vec::from_iter(lines).join("\\n"))
 }
 
-/// One line inside a string literal of DOT.
+/// Escapes one line for a string literal of DOT.
 pub(crate) fn escaped(line: &str) -> String {
     plain(line).replace('\\', "\\\\").replace('"', "\\\"")
 }

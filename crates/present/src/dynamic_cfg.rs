@@ -1,5 +1,5 @@
-//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section
-//! 4.1).
+//! Writes the timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001,
+//! section 4.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -19,10 +19,10 @@ use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
-/// The largest number of unexecuted blocks that are all drawn.
+/// The maximum number of unexecuted blocks for which all are drawn.
 const DRAWN: usize = 40;
 
-/// The number of a node's blocks to write in a table, unless all are requested.
+/// The maximum number of a node's blocks in a table, unless all are requested.
 const LONGEST: usize = 12;
 
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
@@ -76,7 +76,7 @@ pub fn dynamic_cfg_text(
 
 /// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with
 /// their counts. Code of the function that this call never executed is grey and dashed. If there is
-/// too much of it, only the parts next to executed code are drawn.
+/// too much such code, only the parts next to executed code are drawn.
 ///
 /// # Errors
 /// If `out` fails.
@@ -108,13 +108,13 @@ pub fn dynamic_cfg_dot(
         writeln!(out, "  n{} -> n{} [label={label}];", edge.from, edge.to)?;
     }
     let cfg = &function.cfg;
-    // Edges of the function that lead from or to code that was not executed.
+    // The edges of the function that lead from or to code that was not executed.
     let never = never(graph, function);
     let code = |block: BlockId| cfg.blocks[block].kind == BlockKind::Code;
     let edges = cfg.edges.values().filter(|edge| {
         let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
-        // If there are very many blocks, only those where the call could have taken a different
-        // path are drawn.
+        // If there are too many blocks, draw only those where the call could have taken a different
+        // path.
         let near = never.len() <= DRAWN || place.contains_key(&edge.from);
         code(edge.from) && code(edge.to) && !both && near
     });
@@ -148,7 +148,7 @@ pub fn dynamic_cfg_dot(
     Ok(())
 }
 
-/// The execution of a call of a function, or of a path trace, with its times.
+/// The execution of a call to a function, or of a path trace, with its times.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicCfgDocument {
     /// The function.
@@ -201,7 +201,7 @@ pub struct DynamicTrace {
     pub calls: u64,
 }
 
-/// Consecutively executed blocks.
+/// Blocks that were always executed one after another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicNode {
     /// The blocks.
@@ -212,7 +212,7 @@ pub struct DynamicNode {
     pub timestamps: Vec<Vec<u64>>,
 }
 
-/// Consecutively executed nodes.
+/// Two nodes that were executed one after the other.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicEdge {
     /// The index of the first node in `nodes`.
@@ -317,13 +317,13 @@ fn title(graph: &DynamicGraph, name: &str) -> String {
     format!("{name}, {whose}: {blocks}{steps}")
 }
 
-/// A node's first block, which names it.
+/// Returns the number of a node's first block, which names the node.
 fn first(graph: &DynamicGraph, node: usize) -> u32 {
     let blocks = &graph.graph.nodes()[node].blocks;
     blocks.first().map_or(0, |block| block.as_u32())
 }
 
-/// The function's blocks that the trace does not contain, ascending.
+/// Returns the function's blocks that the trace does not contain, ascending.
 fn never(graph: &DynamicGraph, function: &Function) -> Vec<BlockId> {
     let nodes = graph.graph.nodes().iter();
     let mut executed: Vec<_> = nodes.flat_map(|node| node.blocks.iter().copied()).collect();

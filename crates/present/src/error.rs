@@ -1,4 +1,4 @@
-//! Why a report cannot be written.
+//! Defines the errors of writing a report.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::render::Format;
 
-/// Why a report cannot be written in the requested form.
+/// The reason why a report cannot be written in the requested form.
 #[derive(Debug, Error)]
 pub enum PresentError {
     /// The report cannot be written to its receiver.
@@ -17,7 +17,7 @@ pub enum PresentError {
     /// The contents cannot be derived from the profile.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// The format shows source lines, and none is known.
+    /// The format shows source lines, but none are known.
     #[error("this format needs source lines: {0}, or choose another format")]
     NoSource(NoDebug),
     /// No source file matches the filter.
@@ -37,12 +37,12 @@ pub enum PresentError {
     /// The path cannot be read.
     #[error(transparent)]
     Path(Box<dyn std::error::Error + Send + Sync>),
-    /// The requested graph is of a function that has none.
+    /// The function has no control-flow graph.
     #[error("func[{0}] is not defined in this module, so it has no graph")]
     NoGraph(u32),
 }
 
-/// Writing to a string cannot fail; only its contents can.
+/// Writing to a string cannot fail, so the error comes from the contents.
 impl From<std::fmt::Error> for PresentError {
     fn from(error: std::fmt::Error) -> Self {
         PresentError::Io(io::Error::other(error))

@@ -1,4 +1,4 @@
-//! Answers for the explorer's page that no command reports: source with counts, output with its
+//! Reports for the explorer's page that no command writes: source with counts, output with its
 //! times, the executions of a place, and the name of a moment.
 
 use afterimage_profile::SourceLine;
@@ -12,7 +12,7 @@ use crate::slice::SliceLine;
 /// The source files that the program's code comes from.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FilesDocument {
-    /// The files, those with most executed instructions first.
+    /// The files, the most executed instructions first.
     pub files: Vec<FilesEntry>,
 }
 
@@ -52,7 +52,7 @@ pub struct SourceDocument {
     pub missing: Option<String>,
     /// The functions that begin in this file.
     pub functions: Vec<SourceFunction>,
-    /// Its lines: all of them if the text is available, otherwise those with code.
+    /// Its lines: all lines if the text is available, otherwise the lines with code.
     pub lines: Vec<SourceRow>,
     /// The stretch of the run that the counts cover; `null` for the whole run.
     pub range: Option<SourceRange>,
@@ -140,7 +140,7 @@ pub struct FlowDocument {
     /// The paths of these calls from beginning to end, the most frequent first; `null` if there are
     /// too many calls to examine.
     pub traces: Option<Vec<FlowTrace>>,
-    /// The largest number of calls whose paths are listed.
+    /// The maximum number of calls for which paths are listed.
     pub most: u64,
 }
 
@@ -162,14 +162,14 @@ pub struct FlowBlock {
 /// The edges from one block to another.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowEdge {
-    /// The numbers of the edges. Edges with the same two ends count together.
+    /// The numbers of the edges. Edges with the same two ends are counted together.
     pub edges: Vec<u32>,
     /// The block that they leave.
     pub from: u32,
     /// The block that they enter.
     pub to: u32,
-    /// The number of executions of the block `from` in the stretch after which control took one of
-    /// these edges. An edge that leaves a call counts if the call also returned in the stretch.
+    /// The number of executions of `from` in the stretch after which control took one of these
+    /// edges. An edge that leaves a call counts only if the call also returned in the stretch.
     pub count: u64,
 }
 
@@ -188,15 +188,15 @@ pub struct FlowTrace {
     pub beginning: Vec<u32>,
 }
 
-/// A program's output, and its times.
+/// A program's output, with the time of each write.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OutputDocument {
     /// The calls that wrote to standard output or standard error, in order.
     pub writes: Vec<OutputWrite>,
     /// The number of bytes written to each stream in the whole run.
     pub totals: OutputTotals,
-    /// Whether the output is complete. If not, it ends at the limit or, for a run whose values are
-    /// not built, at the point from which more output would take long to obtain.
+    /// Whether the output is complete. If not, it ends at the limit or, for a run without stored
+    /// values, before output that would take long to obtain.
     pub complete: bool,
 }
 
@@ -209,9 +209,9 @@ impl Document for OutputDocument {
 /// The number of bytes printed.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct OutputTotals {
-    /// To standard output.
+    /// The number of bytes on standard output.
     pub stdout: u64,
-    /// To standard error.
+    /// The number of bytes on standard error.
     pub stderr: u64,
 }
 
@@ -235,8 +235,8 @@ pub struct OutputWrite {
 pub struct InfluenceDocument {
     /// The byte, in words.
     pub about: String,
-    /// Whether only values were followed: neither control dependences nor how addresses were
-    /// computed.
+    /// Whether only values were followed, without control dependences or the computation of
+    /// addresses.
     pub thin: bool,
     /// Its value.
     pub value: u8,
@@ -262,7 +262,7 @@ impl Document for InfluenceDocument {
     type Row = NoRows;
 }
 
-/// Bytes of output, one after the other.
+/// Consecutive bytes of output.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfluencedOutput {
     /// `stdout` or `stderr`.
@@ -277,7 +277,7 @@ pub struct InfluencedOutput {
     pub bytes: u64,
 }
 
-/// When a place was executed.
+/// The executions of a place.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExecutionsDocument {
     /// The place, as the question named it.
@@ -288,8 +288,7 @@ pub struct ExecutionsDocument {
     pub first: u64,
     /// The number of executions in the stretch.
     pub within: u64,
-    /// Executions in the stretch: all of them, or as many as the limit allows, evenly spread by
-    /// number.
+    /// Executions in the stretch: all, or a selection up to the limit, evenly spread by number.
     pub executions: Vec<ExecutionTime>,
     /// The number of executions up to the requested moment, including the moment's block.
     pub by: Option<u64>,
@@ -321,8 +320,8 @@ pub struct MomentDocument {
     pub length: u64,
     /// The function that is executed.
     pub function: Function,
-    /// For a moment within a block, the offset in the original module of the operator about to be
-    /// executed.
+    /// The offset in the original module of the operator about to be executed, for a moment within
+    /// a block.
     pub offset: Option<u32>,
     /// Its line, if known.
     #[serde(serialize_with = "position")]
@@ -334,7 +333,7 @@ pub struct MomentDocument {
     pub around: Option<SourceLine>,
     /// The line, as commands take it: `bank.c:42`.
     pub line: Option<String>,
-    /// The number of the arrival at the line: the moment itself, or the latest before it.
+    /// The number of the latest arrival at the line, up to the moment.
     pub arrival: Option<u64>,
     /// The number of arrivals at the line.
     pub arrivals: Option<u64>,

@@ -1,5 +1,5 @@
-//! Formats of other tools: timelines (Perfetto, Firefox Profiler), flame graphs (collapsed stacks),
-//! profiles (pprof, callgrind) and coverage (lcov).
+//! Writes the formats of other tools: timelines (Perfetto, Firefox Profiler), flame graphs
+//! (collapsed stacks), profiles (pprof, callgrind) and coverage (lcov).
 
 mod callgrind;
 mod collapsed;

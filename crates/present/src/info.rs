@@ -38,7 +38,7 @@ pub struct InfoReport {
     pub env: Vec<String>,
     /// The module's digest, in hexadecimal.
     pub module_sha256: String,
-    /// When the recording began, in seconds since 1970-01-01 UTC.
+    /// The time at which the recording began, in seconds since 1970-01-01 UTC.
     pub recorded_unix: u64,
     /// The engine that ran it.
     pub engine: String,
@@ -50,13 +50,14 @@ pub struct InfoReport {
     pub results: Option<Vec<ResultValue>>,
     /// Whether the program is still being recorded.
     pub running: bool,
-    /// The places of the activations at the end, innermost first: the first 20 places.
+    /// The first 20 places of the activations that were open at the end, innermost first.
     pub frames: Vec<InfoFrame>,
-    /// The number of activations.
+    /// The number of activations that were open at the end.
     pub frames_total: usize,
-    /// The stop clock at the end; `null` if there was none, or the recording was cut off.
+    /// The value of the stop clock at the end; `null` if there was no clock, or the recording was
+    /// cut off.
     pub clock: Option<u64>,
-    /// The number of events in the log; `null` as for `ending`.
+    /// The number of events in the log; `null` in the same cases as `ending`.
     pub events: Option<u64>,
     /// The number of these events that are calls of imports.
     pub host_calls: Option<u64>,
@@ -81,14 +82,14 @@ pub struct InfoReport {
     pub length: u64,
     /// The number of bytes after the last complete state.
     pub ignored_bytes: u64,
-    /// `true` if these bytes were left by an interrupted addition and are not damage; otherwise
+    /// `true` if an interrupted addition left these bytes, so that they are not damage; otherwise
     /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// The parts of the file. The rest of `length` is the file's header, indexes and footers, and
     /// the ignored bytes.
     pub sections: Vec<InfoSection>,
-    /// With `--sizes`: the bytes that answer questions about values.
+    /// The bytes that answer questions about values, with `--sizes`.
     pub streams: Option<InfoStreams>,
     /// Descriptions of unreadable parts; the exit code is then 125.
     pub problems: Vec<String>,
@@ -115,7 +116,7 @@ impl Render for InfoReport {
     }
 }
 
-/// A place where activations stood at the end.
+/// A place of activations that were open at the end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoFrame {
     /// The function.
@@ -124,7 +125,7 @@ pub struct InfoFrame {
     pub offset: u32,
     /// Its line, if known.
     pub source: Option<Position>,
-    /// The number of consecutive activations there.
+    /// The number of consecutive activations at this place.
     pub times: usize,
 }
 
@@ -139,7 +140,7 @@ pub struct InfoPath {
     pub nodes: u64,
     /// The size in bytes of the segments, and of the data that readers need to open one.
     pub stored_bytes: u64,
-    /// This size in bits per block; `null` if no block was executed.
+    /// The size in bits per block; `null` if no block was executed.
     pub bits_per_block: Option<f64>,
     /// A description of the parts left out on request; empty if there are none.
     pub left_out: String,
@@ -160,7 +161,7 @@ pub struct InfoValues {
     pub epochs: u64,
     /// The size of the epochs in the file in bytes, including their index.
     pub stored_bytes: u64,
-    /// This size per statement.
+    /// The size in bytes per statement.
     pub bytes_per_statement: Option<f64>,
     /// The size of each part before its chunks are compressed.
     pub parts: Vec<InfoPart>,
@@ -186,7 +187,7 @@ pub struct InfoCheckpoints {
     pub last: u64,
     /// The size of the checkpoints in the file in bytes.
     pub stored_bytes: u64,
-    /// This size per statement with a stored value; `null` if there are no such statements.
+    /// The size in bytes per statement with a stored value; `null` if there are no such statements.
     pub bytes_per_statement: Option<f64>,
 }
 
@@ -201,7 +202,7 @@ pub struct InfoSimulation {
     pub missed: u64,
     /// Its size in the file in bytes.
     pub stored_bytes: u64,
-    /// This size in bits per execution; `null` if there were no executions.
+    /// The size in bits per execution; `null` if there were no executions.
     pub bits_per_execution: Option<f64>,
 }
 
@@ -419,8 +420,7 @@ fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), Present
     disclosed::text(out, d, style)
 }
 
-/// Formats a number with three decimals, or with more if its first two significant digits need
-/// them.
+/// Formats a number with three decimals, or with more if two significant digits require them.
 pub(super) fn significant(number: f64) -> String {
     let decimals = (3..20).find(|&decimals| number * 10f64.powi(decimals) >= 10.0);
     let decimals = decimals.filter(|_| number > 0.0).unwrap_or(3);

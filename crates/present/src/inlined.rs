@@ -6,10 +6,10 @@ use afterimage_profile::{Line, Profile, ProfileError};
 
 use crate::sources::Cache;
 
-/// Returns the callers into which the code of `lines`, mostly a library's, was inlined. The caller
-/// of an inlined operator is the line of the innermost call around it whose source is available.
-/// Each line gets the caller in which most of its instructions were executed, and the number of
-/// other callers.
+/// Returns the callers into which the code of `lines`, which is usually library code, was inlined.
+/// The caller of an inlined operator is the line of the innermost call around it whose source is
+/// available. Each line gets the caller in which most of its instructions were executed, and the
+/// number of other callers.
 ///
 /// O(operators of the program).
 pub(crate) fn callers(
@@ -44,7 +44,7 @@ pub(crate) fn callers(
     }
     let most = found.into_iter().filter_map(|(line, callers)| {
         let others = callers.len() - 1;
-        // If there are several, take the first line.
+        // If several callers have the same count, take the first line.
         let most = callers.into_iter().rev().max_by_key(|(_, count)| *count);
         most.map(|(caller, _)| (line, (caller, others)))
     });
@@ -60,8 +60,9 @@ mod tests {
     use super::*;
     use crate::sources::Sources;
 
-    /// Each operator is on line 100 of a library. It was inlined into another line of the library,
-    /// and that into a line of the program. For all operators except the last, this is line 3.
+    /// A source in which each operator is on line 100 of a library. It was inlined into another
+    /// line of the library, and from there into a line of the program, which is line 3 for all
+    /// operators except the last.
     struct Inlined {
         files: [String; 2],
         last: OrigOffset,
@@ -110,7 +111,7 @@ mod tests {
         let body = program.functions[0].body.start;
         let source = Inlined {
             files: ["lib.rs".to_owned(), "app.rs".to_owned()],
-            // After the locals and two operators.
+            // This offset is after the locals and two operators.
             last: OrigOffset(body.0 + 3),
         };
         let counts = Counts {

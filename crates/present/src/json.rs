@@ -1,4 +1,4 @@
-//! Reports of counts as JSON.
+//! Writes reports of counts as JSON.
 
 use std::io::Write;
 
@@ -14,18 +14,18 @@ use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
 
-/// Exact counts. Without `--limit`, all rows are included, even those of code that never ran.
+/// Exact counts. Without `--limit`, all rows are included, even rows of code that never ran.
 ///
 /// The execution of an instruction of line L is an *arrival* at L in three cases. First, the
 /// previous instruction of the same activation belongs to a different line or to no line, or does
 /// not exist. Second, control went around a loop that can iterate without leaving L. Third, control
-/// came through a vertex that executes nothing. An edge that was taken leads to an arrival even if
-/// the run was stopped right before the next instruction.
+/// came through a vertex that executes nothing. A taken edge counts as an arrival even if the run
+/// stopped right before the next instruction.
 ///
 /// A jump is skipped if its line has other code in the function: it is an instruction of its line,
 /// but not an arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an
-/// arrival. But a jump back to code of a later line belongs to the code before the jump, as at the
-/// end of a loop without a condition (`while (1) {`). The line of such a jump has no code.
+/// arrival. However, a jump back to code of a later line belongs to the code before the jump, as at
+/// the end of a loop without a condition (`while (1) {`). A line with only such jumps has no code.
 ///
 /// Some instructions have no debug information, such as code that a compiler merged or invented.
 /// Such an instruction belongs to the line of the last earlier instruction with a line, if every
@@ -34,16 +34,16 @@ use crate::document::{Document, Lazy, NoRows, begin};
 pub struct ProfileDocument<R = Vec<ProfileRow>> {
     /// The kind of rows: `function`, `line`, `block`, `edge` or `instruction`.
     pub by: &'static str,
-    /// The order of the rows: `instructions`, `count`, `name` or `program`; ties are in the order
-    /// of the program.
+    /// The order of the rows: `instructions`, `count`, `name` or `program`. Ties are in program
+    /// order.
     pub sort: &'static str,
-    /// The sums over the whole program, whatever the rows are.
+    /// The totals of the whole program, even if the rows cover only a part.
     pub totals: ProfileTotals,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all of them.
+    /// Whether `rows` contains all these rows.
     pub complete: bool,
-    /// Present only if the counts are not exact: the reason.
+    /// The reason why the counts are not exact. Absent if they are exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The rows.
@@ -56,17 +56,17 @@ impl<R: Serialize> Document for ProfileDocument<R> {
     type Row = NoRows;
 }
 
-/// Sums over the whole program.
+/// The totals of the whole program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileTotals {
-    /// Present only if the counts of several runs were added up: their number.
+    /// The number of runs that were added up. Absent for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     /// The number of executed instructions: operators without the markers `block`, `loop`,
     /// `try_table`, `else`, `end`.
     pub instructions: u64,
-    /// The number of executed basic blocks; the empty root of a function that begins with a loop
-    /// counts as one.
+    /// The number of executed basic blocks. The empty root of a function that begins with a loop
+    /// counts as a block.
     pub blocks: u64,
     /// The number of activations of functions that the module defines.
     pub entries: u64,
@@ -74,7 +74,7 @@ pub struct ProfileTotals {
     pub functions: u64,
     /// The number of these functions that were entered.
     pub executed_functions: u64,
-    /// The number of activations that had not ended when the run did.
+    /// The number of activations that were open when the run ended.
     pub open: u64,
 }
 
@@ -151,7 +151,7 @@ pub struct ProfileInstruction {
     pub op: u32,
     /// Its offset in the original module.
     pub offset: u32,
-    /// Its text format.
+    /// Its text in the WebAssembly text format.
     pub text: String,
     /// The number of executions.
     pub count: u64,
@@ -166,17 +166,18 @@ pub struct ProfileFunction {
     pub function: NamedFunction,
     /// The offset of its body in the original module.
     pub offset: u32,
-    /// Its activations.
+    /// The number of its activations.
     pub entries: u64,
     /// The number of blocks executed in it, without callees.
     pub blocks: u64,
     /// The number of instructions executed in it.
     pub instructions: u64,
-    /// Its declaration, otherwise its first instruction with a position.
+    /// The position of its declaration or, if this is unknown, of its first instruction with a
+    /// position.
     pub source: Option<Position>,
 }
 
-/// A function of the module, with its name there.
+/// A function of the module, with its name in the module.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NamedFunction {
     /// The function.
@@ -193,8 +194,8 @@ pub struct ProfileLine {
     pub count: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
-    /// The same, plus instructions of library code that was inlined into the line or called from
-    /// it. Present only if code was selected.
+    /// The number of these instructions and of instructions of library code that was inlined into
+    /// the line or called from it. Present only if code was selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_library: Option<u64>,
     /// The line.
@@ -244,7 +245,7 @@ pub fn json(
     }
 }
 
-/// Returns the same document with all of its rows in memory.
+/// Returns the same document with all its rows in memory.
 pub fn profile_document(
     profile: &Profile<'_>,
     report: &Report,
@@ -321,7 +322,7 @@ impl ProfileTotals {
     }
 }
 
-/// Makes rows.
+/// Makes the rows of the document.
 struct RowBuilder<'p>(&'p Profile<'p>);
 
 impl RowBuilder<'_> {

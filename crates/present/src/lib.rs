@@ -1,5 +1,5 @@
-//! Turns finished structs into text, JSON and the formats of other tools. Everything is written to
-//! the receiver that the caller supplies; nothing here prints or opens a file.
+//! Turns finished structs into text, JSON and the formats of other tools. All output goes to the
+//! receiver that the caller supplies. This crate neither prints nor opens files.
 
 mod accessed;
 mod activation;

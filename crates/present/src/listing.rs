@@ -1,4 +1,4 @@
-//! Functions as WebAssembly text with counts beside the operators.
+//! Writes functions as WebAssembly text, with counts beside the operators.
 
 use std::io::Write;
 
@@ -8,8 +8,8 @@ use crate::PresentError;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Paint, Style, plain};
 
-/// Writes functions with the executions of each operator. Markers of the block structure and
-/// unreachable code have no count (`-`).
+/// Writes functions with the number of executions of each operator. Markers of the block structure
+/// and unreachable code have no count (`-`).
 ///
 /// # Errors
 /// If `out` fails, the profile cannot be evaluated, or the module cannot be written as text.

@@ -19,12 +19,12 @@ use crate::value::{bits_text, type_number, type_text, value_text};
 /// The bytes with which the binary form of all values begins.
 const MAGIC: &[u8; 8] = b"AFLOADS1";
 
-/// Returns the next values of a load; `None` at the end.
+/// Returns the next values of a load, or `None` at the end.
 pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentError> + 's;
 
-/// Writes a summary of the values that loads read as a table. Rows are in program order or, if
-/// their number is limited, the most frequently executed first. Returns whether the limit left out
-/// any rows.
+/// Writes a summary of the values that loads read as a table. Rows are in program order. If their
+/// number is limited, the most frequently executed loads come first. Returns whether the limit left
+/// out any rows.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -187,7 +187,7 @@ pub fn loaded_text(
         let first = grouped(loaded.first);
         write!(out, "@{} {} #{first}:", shown.offset, shown.name)?;
         for value in &loaded.values {
-            // Hexadecimal bits help readers of single values, except where they distinguish NaNs.
+            // Omit the hexadecimal bits, except where they distinguish NaNs.
             let text = value_text(value.ty, value.bits);
             let (short, bits) = text.split_once(" (").unwrap_or((&text, ""));
             match short {

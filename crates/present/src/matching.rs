@@ -45,7 +45,7 @@ pub struct MatchSide<'a> {
 pub struct MatchView<'a> {
     /// The first version.
     pub a: MatchSide<'a>,
-    /// The second version, whose statements were searched for in the first.
+    /// The second version. Its statements are matched with statements of the first.
     pub b: MatchSide<'a>,
     /// The matching.
     pub matching: &'a Matching,
@@ -53,13 +53,13 @@ pub struct MatchView<'a> {
     pub divergences: &'a [Divergence],
     /// How the runs ended, if they ended differently.
     pub endings: Option<&'a [DiffEnding; 2]>,
-    /// How the matching compares with the line tables.
+    /// The accuracy of the matching according to the line tables, if requested.
     pub accuracy: Option<Accuracy>,
     /// Whether names of functions were used.
     pub names_used: bool,
-    /// The largest number of rows in a list of text, if not the default.
+    /// The maximum number of rows in a list of the text form, if it is not the default.
     pub top: Option<usize>,
-    /// Whether the text form shows all statements, or only those that differ.
+    /// Whether the text form shows all statements, not only those that differ.
     pub all: bool,
 }
 
@@ -94,7 +94,7 @@ impl MatchSide<'_> {
 
     fn count(&self, statement: u32) -> u64 {
         let statement = &self.sketched.version.statements[statement as usize];
-        // For a call, all arguments are values.
+        // All arguments of a call are values.
         match statement.class {
             Class::Call => 0,
             _ => statement.values.count,
@@ -118,7 +118,7 @@ impl StatementLabel {
         plain(without_parameters(&self.function.name))
     }
 
-    /// `main.c:12 in score, @0x1f3 i32.add`.
+    /// Writes the statement: `main.c:12 in score, @0x1f3 i32.add`.
     fn text(&self) -> String {
         match &self.position {
             Some(_) => format!("{} in {}, {}", self.source(), self.function(), self.place()),
@@ -149,7 +149,7 @@ pub struct MatchStatement {
     pub source: Option<Position>,
 }
 
-/// The strongest evidence for a match, in words.
+/// Returns the strongest evidence for a match, in words.
 fn ground(evidence: &Evidence) -> &'static str {
     if evidence.same_code {
         return "a function of the same operators, or nearly";
@@ -177,19 +177,19 @@ const GROUNDS: [&str; 8] = [
     "structure alone",
 ];
 
-/// The least share of corresponding statements between versions of one program.
+/// The minimum share of corresponding statements between versions of one program.
 const LIKE: f64 = 0.75;
-/// The least share of statements that match by more than structure, among those outside of
-/// functions with the same operators. It was 58 to 87 % in five pairs of versions, and 39 to 57 %
-/// in four pairs of different programs.
+/// The minimum share of statements that match by more than structure, outside functions with the
+/// same operators. This share was 58 to 87 % in five pairs of versions, and 39 to 57 % in four
+/// pairs of different programs.
 const BY_VALUES: f64 = 0.5;
-/// The check requires at least this many statements, and this share of all, in other functions.
-/// Where little was changed, few of the changed statements have the same values.
+/// The minimum number and share of statements outside such functions for this check. With fewer
+/// statements, the share of matches by value says little.
 const OTHERS: (usize, f64) = (200, 0.25);
 /// The default number of rows in a list.
 pub(crate) const ROWS: usize = 10;
 
-/// Writes what corresponds, for a person; with `all`, statement by statement.
+/// Writes the matches, for people. With `all`, writes them statement by statement.
 ///
 /// # Errors
 /// If `out` fails or a module cannot be read.
@@ -235,10 +235,10 @@ pub fn match_text(
     Ok(())
 }
 
-/// The likelihood from which a match counts as right.
+/// The minimum likelihood of a match that counts as right.
 const SURE: f32 = 0.95;
 
-/// Writes how likely the matches are.
+/// Writes the likelihood of the matches.
 fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentError> {
     let all = 0..matching.of_b.len() as u32;
     let (mut matched, mut sure, mut several) = (0, 0, 0);
@@ -359,7 +359,7 @@ pub(crate) fn diverging(
     more(out, report.divergences.len(), top)
 }
 
-/// A sentence about where two versions first differ.
+/// Returns a sentence about the first difference of a pair of statements.
 pub(crate) fn divergence_sentence(
     report: &MatchView<'_>,
     first: &Divergence,
@@ -405,8 +405,8 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// The number of the execution in the second version, and the number in the first version if that
-/// differs.
+/// Writes the number of the execution in the second version, and the number in the first version if
+/// it differs.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {
         [a, b] if a == b => grouped(b),
@@ -414,7 +414,7 @@ fn numbers(found: &Divergence) -> String {
     }
 }
 
-/// Describes the results of a pair's statements, in a word or two each.
+/// Describes the results of the two statements of a pair, each in one or two words.
 fn gave(found: &Divergence) -> [String; 2] {
     match (found.arguments, found.decided) {
         (Some(arguments), _) => [0, 1].map(|side| {
@@ -439,27 +439,28 @@ pub struct MatchDivergence {
     pub a: MatchStatement,
     /// The statement of the second version.
     pub b: MatchStatement,
-    /// `computed`: the operator or a constant differs, the operands were otherwise the same, none
-    /// of their producers differed earlier, and some user of the value behaves differently. `read`:
-    /// no producer differed earlier, but the statement takes different operands, or all users of
-    /// its value behave the same. Otherwise `passed on`.
+    /// `computed`, `read` or `passed on`. `computed` means that the operator or a constant differs,
+    /// while the other operands were the same. No producer of the operands differed earlier, and
+    /// some user of the value behaves differently. `read` means that no producer differed earlier,
+    /// but the statement takes different operands, or all users of its value behave the same.
     pub origin: &'static str,
-    /// How likely it is that the two statements correspond.
+    /// The likelihood that the two statements correspond.
     pub likely: f32,
     /// The number of the first differing execution, in each version.
     pub numbers: [u64; 2],
     /// The bits of the values of these executions, in hexadecimal.
     pub bits: [String; 2],
-    /// For calls, the numbers of the differing arguments, from 1.
+    /// The numbers of the differing arguments, from 1, if the statements are calls.
     pub arguments: Option<[u32; 2]>,
-    /// For tests and branches, whether the outcome in each version differs from that of the
-    /// statement's first execution.
+    /// Whether the outcome in each version differs from the outcome of the statement's first
+    /// execution, for tests and branches.
     pub decided_otherwise: Option<[bool; 2]>,
     /// The times of the two executions.
     pub t: [u64; 2],
 }
 
-/// Returns corresponding statements that behave differently, as objects, and the number not listed.
+/// Returns the corresponding statements that behave differently, as objects, and the number of
+/// statements not listed.
 pub(crate) fn divergences(
     report: &MatchView<'_>,
 ) -> Result<(Vec<MatchDivergence>, usize), PresentError> {
@@ -483,7 +484,7 @@ pub(crate) fn divergences(
     Ok((shown, more))
 }
 
-/// The reason for a different value, in a word.
+/// Returns the reason for a different value, in one or two words.
 pub(crate) fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Computed => "computed",
@@ -585,13 +586,13 @@ fn listed(out: &mut dyn Write, report: &MatchView<'_>, style: Style) -> Result<(
     Ok(())
 }
 
-/// The likelihood of the match of a statement of the second version.
+/// Returns the likelihood of the match for a statement of the second version.
 fn likely(matching: &Matching, b: u32) -> f32 {
     let first = matching.matches(b).next();
     first.map_or(0.0, |(_, likely)| likely)
 }
 
-/// Formats a likelihood for a person: an uncertain one is never shown as certain.
+/// Formats a likelihood for people. An uncertain match is never shown as certain.
 fn likelihood(likely: f32) -> String {
     match (100.0 * likely).round() as u32 {
         0 => "<1%".to_owned(),

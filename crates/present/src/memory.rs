@@ -26,8 +26,8 @@ pub struct MemoryReport {
     pub address: u64,
     /// The size of the memory in bytes.
     pub size: u64,
-    /// The time of the block at the moment: about to begin, or being executed; `null` for the end
-    /// of the run.
+    /// The time of the block that is about to begin, or is being executed; `null` for the end of
+    /// the run.
     pub t: Option<u64>,
     /// The offset of the next operator, if the question named a place within a block.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,13 +38,13 @@ pub struct MemoryReport {
     pub contents: Vec<u8>,
     /// Adjacent bytes with the same history.
     pub parts: Vec<MemoryPart>,
-    /// With `--var`, the variable at this address.
+    /// The variable at this address, with `--var`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable: Option<VariableThere>,
-    /// The recording, for a command line that names it.
+    /// The path of the recording, for commands.
     #[serde(skip)]
     pub file: String,
-    /// The number of memories. If there is only one, the text form does not give its number.
+    /// The number of memories. If there is only one, the text form omits the memory's number.
     #[serde(skip)]
     pub memories: u32,
 }
@@ -62,22 +62,22 @@ pub struct MemoryPart {
     pub address: u64,
     /// The number of bytes.
     pub bytes: u64,
-    /// The last write before the moment; `null` if there is none; absent if it was not found.
+    /// The last write before the moment; `null` if there is none, absent if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Option<StepRow>>,
-    /// Set if the last write was not found: any such write is before this time.
+    /// The time before which any such write must be. Present only if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
-    /// The next read after the moment; `null` if there is none; absent if it was not found.
+    /// The next read after the moment; `null` if there is none, absent if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read: Option<Option<StepRow>>,
-    /// Set if the next read was not found: any such read is after this time.
+    /// The time after which any such read must be. Present only if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
-    /// The next write after the moment; `null` if there is none; absent if it was not found.
+    /// The next write after the moment; `null` if there is none, absent if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
-    /// Set if the next write was not found: any such write is after this time.
+    /// The time after which any such next write must be. Present only if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
@@ -96,11 +96,11 @@ pub struct VariableThere {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The last write to the variable's place since the call began. Because of it, the place may
-    /// hold something else.
+    /// The last write to the variable's place since the call began, because of which the place may
+    /// hold another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The call during which it exists; earlier and later accesses belong to other variables.
+    /// The call during which it exists. Earlier and later accesses belong to other variables.
     /// Absent if the variable exists for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallThere>,
@@ -178,7 +178,8 @@ impl Render for MemoryReport {
             let at = self.address + line * LINE as u64;
             writeln!(out, "{at:#010x} {hex:columns$}  {}", text_of(bytes))?;
         }
-        // For a variable, the meaning of its bytes is known.
+        // Show interpretations only without a variable, because its type gives the meaning of the
+        // bytes.
         if self.variable.is_none() {
             for (name, value) in readings(&self.contents) {
                 writeln!(out, "  as {name}: {value}")?;
@@ -277,7 +278,7 @@ fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     readings
 }
 
-/// Bytes as text, with a dot for each unprintable byte.
+/// Writes bytes as text, with a dot for each unprintable byte.
 fn text_of(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| match byte {
         b' '..=b'~' => char::from(byte),

@@ -1,7 +1,7 @@
 //! Shortens names of functions and types.
 
-/// A function's name without the types of its parameters, which C++ includes. The parameter types
-/// of enclosing functions stay: `outer(int)::Inner::twice`.
+/// Removes the types of the parameters, which C++ includes, from a function's name. The parameter
+/// types of enclosing functions stay: `outer(int)::Inner::twice`.
 pub(crate) fn without_parameters(name: &str) -> &str {
     let (mut open, mut at) = (0u32, 0);
     while let Some(rest) = name.get(at..).filter(|rest| !rest.is_empty()) {
@@ -34,8 +34,8 @@ pub(crate) fn without_parameters(name: &str) -> &str {
     name
 }
 
-/// A function's name as people write it: without the types of its parameters, the versions of
-/// libraries, and default arguments of templates.
+/// Shortens a function's name to the form that people write, without types of parameters, versions
+/// of libraries, and default arguments of templates.
 pub(crate) fn short_function(name: &str) -> String {
     let mut name = short_type(without_parameters(name));
     while let Some(begin) = name.find("[abi:") {
@@ -47,7 +47,8 @@ pub(crate) fn short_function(name: &str) -> String {
     name
 }
 
-/// Returns the length of the text from a parenthesis to its closing one, inclusive.
+/// Returns the length of the text from an opening parenthesis to the matching closing one,
+/// inclusive.
 fn closed(text: &str) -> Option<usize> {
     let mut open = 0u32;
     for (at, sign) in text.bytes().enumerate() {
@@ -63,16 +64,16 @@ fn closed(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether the text after a function's parameters names something inside that function.
+/// Whether the text after a function's parameters names an item inside that function.
 fn is_around(rest: &str) -> bool {
     let rest = rest.trim_start_matches([' ', '&']);
     let rest = rest.strip_prefix("const").unwrap_or(rest);
     rest.trim_start_matches([' ', '&']).starts_with("::")
 }
 
-/// A type's name as people write it: without the versions of libraries (`std::__2::`) and default
-/// arguments (allocators, comparisons), and with only the last part of names in Rust's standard
-/// library. A name with unbalanced brackets stays as it is.
+/// Shortens a type's name to the form that people write. Removes versions of libraries
+/// (`std::__2::`) and default arguments (allocators, comparisons), and keeps only the last part of
+/// names in Rust's standard library. A name with unbalanced brackets stays unchanged.
 pub(crate) fn short_type(name: &str) -> String {
     /// The text between two angle brackets: the arguments so far, and the current one.
     #[derive(Default)]
@@ -148,7 +149,7 @@ fn is_default(argument: &str) -> bool {
     })
 }
 
-/// A type of Rust's standard library without its path: `alloc::string::String` becomes `String`.
+/// Removes the path of a type in Rust's standard library: `alloc::string::String` becomes `String`.
 fn plainly(text: &str) -> String {
     let is_path = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':');
     let mut found = String::new();

@@ -1,6 +1,6 @@
 //! Formats numbers for people.
 
-/// A number with a comma before every third digit from the right.
+/// Formats a number with a comma before every third digit from the right.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,8 +13,8 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// A part of a whole in percent, rounded to one decimal; `<0.1%` and `>99.9%` where rounding would
-/// wrongly give 0 or 100.
+/// Formats a part of a whole in percent, rounded to one decimal. Returns `<0.1%` or `>99.9%` where
+/// rounding would wrongly give 0 or 100.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0.0%".into();
@@ -28,7 +28,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns the ratio B/A, to two decimals; `None` if one of them is zero.
+/// Returns the ratio B/A, to two decimals, or `None` if one of the numbers is zero.
 pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
     if a == 0 || b == 0 {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
     })
 }
 
-/// A number of times: `once`, `2 times`.
+/// Formats a number of times: `once`, `2 times`.
 pub fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
@@ -48,12 +48,12 @@ pub fn times(count: u64) -> String {
     }
 }
 
-/// `1 function`, `2 functions`.
+/// Formats a number with its noun: `1 function`, `2 functions`.
 pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// A number of bytes, for people: `1.3 MB`.
+/// Formats a number of bytes for people: `1.3 MB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1000 => counted(bytes, "byte"),
@@ -63,7 +63,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A duration for people, rounded: `40 seconds`, `3 minutes`.
+/// Formats a duration for people, rounded: `40 seconds`, `3 minutes`.
 pub fn time(seconds: u64) -> String {
     match seconds {
         0..100 => counted(seconds, "second"),

@@ -1,7 +1,7 @@
-//! The common parts of HTML pages: the frame, the colours, tables of source, and escaping of
+//! Writes the common parts of HTML pages: the frame, the colours, tables of source, and escaped
 //! program text.
 //!
-//! A page can be opened from disk and is self-contained: it has no script, and loads nothing.
+//! A page can be opened from disk. It is self-contained: it has no script, and loads nothing.
 
 mod counted;
 
@@ -12,11 +12,11 @@ pub use counted::{CountedBranch, CountedLine, LEGEND, begin_counted, count};
 use crate::PresentError;
 use crate::plain::plain;
 
-/// The content security policy: nothing is loaded or run, whatever a name or a line of source
-/// contains.
+/// The content security policy. It prevents the page from loading or running anything, whatever a
+/// name or a line of source contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The colours, light and dark, and the style of all pages.
+/// The colours, for light and dark mode, and the style of all pages.
 const STYLE: &str = "
 :root { color-scheme: light dark; --page: #fff; --ink: #1f2328; --soft: #636c76; --line: #d8dee4; --panel: #f6f8fa; --link: #0b5cad;
   --good: #2da44e; --bad: #c9252d; --bad-page: #ffeceb; --some: #9a6700; --some-page: #fff6d6; --at-page: #ffd9a8 }

@@ -16,12 +16,12 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// Text on one line without hidden characters. A tab becomes four spaces.
+/// Writes text on one line without hidden characters. A tab becomes four spaces.
 pub fn plain(text: &str) -> String {
     visible(text).replace('\t', "    ")
 }
 
-/// Text on one line without hidden characters, except that tabs stay.
+/// Writes text on one line without hidden characters, but keeps tabs.
 fn visible(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_hidden(c) && c != '\t';
     if !text.contains(is_escaped) {
@@ -38,8 +38,8 @@ fn visible(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Text on one line in which every hidden character, including tabs, is an escape: for formats that
-/// other programs read.
+/// Writes text on one line with each hidden character, including tabs, as an escape, for formats
+/// that other programs read.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     match visible(text) {
         text if text.contains('\t') => text.replace('\t', "\\t").into(),

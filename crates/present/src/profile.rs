@@ -1,4 +1,4 @@
-//! A profile in all its formats.
+//! Writes a profile in all its formats.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::{
     Annotation, PresentError, Sources, Style, annotate, calls_dot, cfg_dot, csv, json, text,
 };
 
-/// A profile, and how to show it.
+/// A profile, with the options for showing it.
 pub struct ProfileView<'p> {
     /// The profile.
     pub profile: &'p Profile<'p>,
@@ -19,7 +19,7 @@ pub struct ProfileView<'p> {
     pub options: Options,
     /// Whether the text form shows source lines with their counts.
     pub annotated: bool,
-    /// A note for the reader about counts that are not exact.
+    /// A note for the reader if the counts are not exact.
     pub note: Option<&'p str>,
     /// The subject of the profile, for a title.
     pub title: String,
@@ -27,11 +27,12 @@ pub struct ProfileView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// The number of functions without source to list as WebAssembly text if the user names none.
+/// The maximum number of functions without source to list as WebAssembly text, if the user names no
+/// functions.
 const LISTINGS: usize = 3;
 
 impl ProfileView<'_> {
-    /// The source files with code that is shown, whether or not they were found.
+    /// Returns the source files of the shown code, including files that were not found.
     ///
     /// # Errors
     /// If the profile cannot be evaluated.

@@ -1,4 +1,4 @@
-//! Reports lines and values that separate failing executions from passing ones.
+//! Reports lines and values that separate failing executions from passing executions.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -28,9 +28,9 @@ pub struct RankView<'r> {
     pub failing: usize,
     /// The lines, the most suspicious first.
     pub rows: &'r [RankedLine],
-    /// The number of rows to show in each list.
+    /// The maximum number of rows to show in each list.
     pub most: usize,
-    /// Whose code the text shows.
+    /// The code whose rows the text form shows.
     pub code: &'r CodeFilter,
     /// The source files.
     pub source: &'r dyn Source,
@@ -85,7 +85,7 @@ impl RankedValues<'_> {
     }
 }
 
-/// The predicate in words.
+/// Writes the predicate in words.
 fn predicate(row: &RankedValue) -> String {
     match (row.predicate, row.is_truth) {
         (Predicate::Zero, true) => "does not hold".to_owned(),
@@ -221,7 +221,7 @@ fn ranked_value(
     })
 }
 
-/// Says how many ranked rows the text leaves out because their code is not the user's.
+/// Writes the number of ranked rows that the text leaves out because their code is not the user's.
 fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), PresentError> {
     if library > 0 {
         let left_out = counted(library as u64, what);
@@ -256,7 +256,7 @@ impl<'r> RankView<'r> {
     }
 }
 
-/// Writes ranked lines and values for a person.
+/// Writes ranked lines and values for people.
 ///
 /// # Errors
 /// If `out` fails.
@@ -330,7 +330,7 @@ fn lines_text(
     in_libraries(out, report.rows.len() - own.len(), "line")
 }
 
-/// Lines and values that separate failing executions from passing ones.
+/// Lines and values that separate failing executions from passing executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RankDocument {
     /// The number of failing executions.
@@ -341,7 +341,7 @@ pub struct RankDocument {
     pub available: usize,
     /// The lines, the most suspicious first.
     pub lines: Vec<RankLine>,
-    /// Statements with a value that separates the executions better than whether the statement was
+    /// Statements whose values separate the executions better than the fact that the statement was
     /// executed; `null` with `--no-values`.
     pub values: Option<Vec<RankValue>>,
 }
@@ -383,7 +383,7 @@ pub struct RankValue {
     /// `negative`, `zero` (for tests and branches: false, or not taken), `positive`, or `above` or
     /// `below` the number `than`.
     pub predicate: &'static str,
-    /// The number of the predicate.
+    /// The number that `above` or `below` compares with.
     pub than: Option<RankNumber>,
     /// The number of failing executions in which it holds for some value.
     pub failing: usize,
@@ -403,11 +403,11 @@ pub struct RankValue {
 pub enum RankNumber {
     /// A whole number.
     Integer(i64),
-    /// A float.
+    /// A floating-point number.
     Float(f64),
-    /// An infinite float, as text.
+    /// An infinite floating-point number, as text.
     Infinite(String),
-    /// A truth.
+    /// A truth value.
     Truth(bool),
 }
 

@@ -37,7 +37,7 @@ pub enum RedundancyOf {
     Expressions,
 }
 
-/// The program of the operators, and the paths that it took.
+/// The program, and the paths that the run took.
 #[derive(Clone, Copy)]
 pub struct RedundancyScene<'a> {
     /// The operators.
@@ -48,7 +48,7 @@ pub struct RedundancyScene<'a> {
     pub paths: &'a PrimaryMap<NodeId, Node>,
 }
 
-/// The operators to show, the most redundant first, and sums over all operators in question.
+/// The operators to show, the most redundant first, and the totals of all operators in question.
 #[derive(Clone, Debug, Default)]
 pub struct RedundancyReport {
     /// The kind of operators in question.
@@ -61,7 +61,7 @@ pub struct RedundancyReport {
     pub all: u64,
     /// The results by the path alone for the shown operators, in program order.
     pub by_path: Vec<PathRedundancy>,
-    /// The number of routes through paths to list for each operator.
+    /// The maximum number of routes through paths to list for each operator.
     pub ways: usize,
     /// The total number of executions of the operators in question.
     pub executions: u64,
@@ -74,7 +74,7 @@ pub struct RedundancyReport {
 }
 
 impl RedundancyReport {
-    /// A report with the `top` operators that have the most redundant executions.
+    /// Creates a report with the `top` operators that have the most redundant executions.
     pub fn new(
         of: RedundancyOf,
         redundancy: Redundancy,
@@ -117,7 +117,7 @@ pub struct RedundancyView<'r> {
 }
 
 impl RedundancyView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

@@ -1,4 +1,4 @@
-//! Shows any report: takes the report, a format and a receiver.
+//! Shows any report in a format, and writes it to a receiver.
 
 use std::fmt;
 use std::io::Write;
@@ -8,7 +8,7 @@ use crate::{PresentError, Style};
 /// A format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Text for a person.
+    /// Text for people.
     Text,
     /// JSON for programs: a document that docs/JSON.md describes.
     Json,
@@ -16,7 +16,7 @@ pub enum Format {
     Csv,
     /// A graph for Graphviz.
     Dot,
-    /// A page.
+    /// An HTML page.
     Html,
     /// Coverage for genhtml and editors.
     Lcov,
@@ -46,19 +46,19 @@ pub trait Render {
     /// The name of the report in the message that refuses a format: "a slice".
     const NAME: &'static str;
 
-    /// Writes it for a person.
+    /// Writes the report as text for people.
     ///
     /// # Errors
-    /// If `out` fails, or something to be shown cannot be read.
+    /// If `out` fails, or data to be shown cannot be read.
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError>;
 
-    /// Writes it as a JSON document.
+    /// Writes the report as a JSON document.
     ///
     /// # Errors
-    /// If `out` fails, or something to be shown cannot be read.
+    /// If `out` fails, or data to be shown cannot be read.
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError>;
 
-    /// Writes it as comma-separated values.
+    /// Writes the report as comma-separated values.
     ///
     /// # Errors
     /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
@@ -66,7 +66,7 @@ pub trait Render {
         Err(self.refuse(Format::Csv))
     }
 
-    /// Writes it as a graph.
+    /// Writes the report as a graph.
     ///
     /// # Errors
     /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
@@ -74,7 +74,7 @@ pub trait Render {
         Err(self.refuse(Format::Dot))
     }
 
-    /// Writes it as an HTML page.
+    /// Writes the report as an HTML page.
     ///
     /// # Errors
     /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
@@ -82,7 +82,7 @@ pub trait Render {
         Err(self.refuse(Format::Html))
     }
 
-    /// Writes it in a format that only other tools read.
+    /// Writes the report in a format that only other tools read.
     ///
     /// # Errors
     /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
@@ -90,7 +90,7 @@ pub trait Render {
         Err(self.refuse(format))
     }
 
-    /// The error for a format that the report does not support.
+    /// Returns the error for a format that the report does not support.
     fn refuse(&self, format: Format) -> PresentError {
         PresentError::NoFormat {
             report: Self::NAME,
@@ -102,7 +102,7 @@ pub trait Render {
 /// Writes a report in a format.
 ///
 /// # Errors
-/// If the report does not support the format, `out` fails, or something to be shown cannot be read.
+/// If the report does not support the format, `out` fails, or data to be shown cannot be read.
 pub fn render(
     out: &mut dyn Write,
     report: &impl Render,

@@ -2,7 +2,7 @@
 
 use crate::table::plain;
 
-/// A word for a shell: in quotation marks if it needs them.
+/// Quotes a word for a shell, if it needs quotation marks.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%#".contains(c);
     if !word.is_empty() && !word.starts_with('#') && word.chars().all(is_plain) {
@@ -11,7 +11,7 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", plain(word).replace('\'', "'\\''"))
 }
 
-/// The name of a file for a shell, in a form that no command mistakes for an option.
+/// Quotes the name of a file for a shell, in a form that no command mistakes for an option.
 pub fn shell_name(file: &str) -> String {
     if file.starts_with('-') {
         shell_word(&format!("./{file}"))

@@ -32,7 +32,7 @@ pub struct SimulationView<'a> {
     pub by: MissesBy,
     /// The rows, most misses first.
     pub rows: &'a [MissesRow],
-    /// The largest number of rows; all if `None`.
+    /// The maximum number of rows. `None` means all.
     pub top: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> SimulationView<'a> {
         matches!(self.summary.spec, Spec::Branches(_))
     }
 
-    /// The rows to show.
+    /// Returns the rows to show.
     fn shown(&self) -> &'a [MissesRow] {
         let top = self.top.map_or(usize::MAX, |top| top as usize);
         &self.rows[..self.rows.len().min(top)]
@@ -56,7 +56,7 @@ pub struct MissesView<'r> {
     pub reports: Vec<SimulationView<'r>>,
 }
 
-/// Writes a blank line between reports.
+/// Writes a blank line before each report except the first.
 fn apart(out: &mut dyn Write, index: usize) -> Result<(), PresentError> {
     if index > 0 {
         writeln!(out)?;
@@ -99,7 +99,7 @@ pub struct HistoriesView<'r> {
     pub scene: StepScene<'r>,
     /// The histories.
     pub histories: &'r [SiteHistory<'r>],
-    /// The largest number of lines of text for each history.
+    /// The maximum number of lines of text for each history.
     pub limit: u64,
 }
 

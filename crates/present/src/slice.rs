@@ -1,4 +1,4 @@
-//! Reports slices by source line, by statement, and next to the source.
+//! Reports slices by source line, by statement, and beside the source text.
 
 mod command;
 mod dot;
@@ -128,7 +128,7 @@ fn slice_lines(
     elsewhere(out, report, view.limit, style)
 }
 
-/// Writes what is omitted because it is not the user's own code.
+/// Writes the number of lines that are omitted because they are not the user's own code.
 fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentError> {
     if files.is_empty() {
         return Ok(());
@@ -142,7 +142,7 @@ fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentE
     Ok(())
 }
 
-/// `27, 28, 33-36`.
+/// Writes ascending numbers, with ranges: `27, 28, 33-36`.
 fn numbers(numbers: impl Iterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -159,7 +159,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> String {
     Vec::from_iter(texts).join(", ")
 }
 
-/// Writes what a limit omitted.
+/// Writes the number of items that a limit omitted.
 fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(), PresentError> {
     if all > limit {
         let more = counted((all - limit) as u64, &format!("more {noun}"));
@@ -210,12 +210,12 @@ struct WithoutLines<'r> {
     statements: u64,
     /// The number of executions of these statements.
     executions: u64,
-    /// The largest number of executions of one of these statements in the slice, and the number of
-    /// all executions of that statement.
+    /// For the statement with the most executions in the slice, the number of these executions and
+    /// of all its executions.
     most: (u64, u64),
 }
 
-/// The functions with statements without a known line.
+/// Returns the functions with statements without a known line.
 fn without_lines<'r>(report: &'r SliceReport) -> Vec<WithoutLines<'r>> {
     let without = report.statements.iter().filter(|one| one.source.is_none());
     let without = Vec::from_iter(without);
@@ -331,27 +331,28 @@ fn slice_annotated(
     elsewhere(out, report, view.limit, style)
 }
 
-/// A slice, and how to show it.
+/// A slice, with the options for showing it.
 pub struct SliceView<'s> {
     /// The slice.
     pub report: &'s SliceReport,
     /// The kind of rows.
     pub rows: SliceRows,
-    /// The largest number of rows of a table, and of lines and statements in JSON.
+    /// The maximum number of rows of a table. The same limit holds for lines and for statements in
+    /// JSON.
     pub limit: usize,
-    /// The texts of the statements to show, if any.
+    /// The texts of the statements to show.
     pub texts: &'s [String],
-    /// The code whose lines the text form lists; other lines are only counted. If no line belongs
-    /// to it, all lines are listed.
+    /// The code whose lines the text form lists. Other lines are only counted. If no line belongs
+    /// to this code, all lines are listed.
     pub code: &'s CodeFilter,
     /// Source text.
     pub sources: &'s dyn Sources,
-    /// Which operators of the slice depended on which, for a graph.
+    /// The dependences between operators of the slice, for a graph.
     pub edges: BTreeSet<Edge>,
 }
 
 impl<'s> SliceView<'s> {
-    /// The files whose lines are listed, and the remaining files.
+    /// Returns the files whose lines are listed, and the other files.
     fn by_code(&self) -> (Vec<FileLines<'s>>, Vec<FileLines<'s>>) {
         let files = by_file(self.report).into_iter();
         let (own, library): (Vec<_>, Vec<_>) = files.partition(|(path, _)| self.code.shows(path));
@@ -370,7 +371,7 @@ pub enum SliceRows {
     Lines,
     /// A statement.
     Statements,
-    /// A line, together with all others of its file.
+    /// A line, together with all other lines of its file.
     Annotated,
 }
 

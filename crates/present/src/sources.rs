@@ -1,10 +1,10 @@
-//! Access to the text of source files, which the caller supplies.
+//! Defines access to the text of source files, which the caller supplies.
 
 use std::collections::HashMap;
 
 /// A supplier of source text. Paths are as in the debug information.
 pub trait Sources {
-    /// The text of a file; `None` if it is not available.
+    /// Returns the text of a file, or `None` if it is not available.
     fn read(&self, path: &str) -> Option<String>;
 }
 
@@ -32,7 +32,7 @@ impl<'s> Cache<'s> {
         }
     }
 
-    /// The lines of a file.
+    /// Returns the lines of a file.
     pub(crate) fn file(&mut self, path: &str) -> Option<&[String]> {
         if !self.files.contains_key(path) {
             let text = self.sources.read(path);
@@ -42,7 +42,7 @@ impl<'s> Cache<'s> {
         self.files[path].as_deref()
     }
 
-    /// A line of a file, by its number from 1.
+    /// Returns a line of a file, by its number from 1.
     pub(crate) fn line(&mut self, path: &str, number: u32) -> Option<&str> {
         let index = (number as usize).checked_sub(1)?;
         self.file(path)?.get(index).map(String::as_str)

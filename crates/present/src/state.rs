@@ -16,7 +16,7 @@ use crate::render::Render;
 use crate::table::wrapped;
 use crate::{PresentError, bits_text, counted, grouped, type_text, value_text};
 
-/// The number of library functions above the user's own code to name.
+/// The maximum number of library functions above the user's own code to name.
 const ABOVE: usize = 4;
 
 /// Writes the state as text: a line for each activation, followed by its variables.
@@ -31,7 +31,7 @@ pub fn state_text(
     let time = format!("t={} of {}", grouped(report.time), grouped(report.length));
     let line = report.frames.first().filter(|frame| frame.number == 0);
     let line = line.and_then(|frame| frame.around.as_ref().or(frame.line.as_ref()));
-    // Library code that the user's own code called.
+    // The frames above the user's own code are library code that it called.
     let above = report.frames.iter().take_while(|frame| frame.library);
     let above = above.count();
     let (above, mut rest) = match report.frames.split_at(above) {
@@ -99,7 +99,7 @@ pub fn state_text(
     let more = report.open.saturating_sub(report.frames.len());
     match (&report.frames[..], more) {
         (_, 0) => {}
-        // A frame that was requested by its number.
+        // The frame was requested by its number.
         ([one], _) if one.number > 0 => {}
         _ => writeln!(out, "… and {} more: --depth N", grouped(more as u64))?,
     }
@@ -115,8 +115,8 @@ pub fn state_text(
     Ok(())
 }
 
-/// One line about the library frames above the user's own: `(5 library frames above: panic, …,
-/// abort; --code all shows them)`.
+/// Writes one line about the library frames above the user's own: `(5 library frames above: panic,
+/// …, abort; --code all shows them)`.
 fn above_text(out: &mut dyn Write, above: &[Frame], style: Style) -> Result<(), PresentError> {
     let names = above.iter().rev().map(|frame| {
         let name = short_function(&frame.name);
@@ -137,8 +137,8 @@ fn above_text(out: &mut dyn Write, above: &[Frame], style: Style) -> Result<(), 
     Ok(())
 }
 
-/// The calls that were inlined into an activation, the innermost first: frames like others, but
-/// numbered within the activation: `#3.2`. Calls of library functions are left out.
+/// Writes the calls that were inlined into an activation, the innermost first. They are shown like
+/// frames, but numbered within the activation: `#3.2`. Calls to library functions are left out.
 fn inlined_text(
     out: &mut dyn Write,
     frame: &Frame,
@@ -166,9 +166,9 @@ fn inlined_text(
     Ok(())
 }
 
-/// The place of an inlined call or, after all of these, of the activation: ` at app.rs:17`. The
-/// innermost call is number 0. If only library code was inlined at that place, the line in the
-/// library follows.
+/// Writes the place of an inlined call: ` at app.rs:17`. The innermost call is number 0. The number
+/// after the last call selects the activation itself. If only library code was inlined at this
+/// place, the line in the library follows.
 fn place_text(frame: &Frame, inner: usize) -> String {
     let call = frame.inlined.get(inner);
     let own = call.map_or(&frame.own_line, |call| &call.line);
@@ -183,7 +183,7 @@ fn place_text(frame: &Frame, inner: usize) -> String {
     plain(&place)
 }
 
-/// The parameters among some variables.
+/// Writes the parameters among some variables.
 fn arguments<'s>(variables: impl Iterator<Item = &'s Shown>) -> String {
     let one = |v: &Shown| format!("{}={}", named(&v.name), v.brief);
     Vec::from_iter(variables.filter(|v| v.parameter).map(one)).join(", ")
@@ -254,7 +254,7 @@ fn shown_text<'s>(
     Ok(())
 }
 
-/// The remark that a parameter's place may hold something else.
+/// Returns the remark that a parameter's place may hold another value.
 pub fn written_text(written: Option<Written>) -> String {
     written.map_or(String::new(), |written| WrittenSince::from(written).text())
 }
@@ -272,7 +272,7 @@ pub struct WrittenSince {
 }
 
 impl WrittenSince {
-    /// The remark, to follow the value.
+    /// Returns the remark, in words that follow the value.
     pub(crate) fn text(&self) -> String {
         match self.shared {
             Some(_) => "  (may be wrong: another variable has the same place)".to_owned(),
@@ -321,7 +321,7 @@ fn value_of(local: &Local) -> String {
     }
 }
 
-/// A variable's name; parameters may have none.
+/// Returns the displayed name of a variable. Parameters may have no name.
 fn named(name: &str) -> String {
     match name {
         "" => "_".to_owned(),
@@ -336,24 +336,25 @@ pub struct StateDocument {
     pub t: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// What the moment precedes: `block`, or `operator` for the operator at the innermost frame's
-    /// `offset`. If the question named a place, the operator is the first one of the line, the
-    /// named one, or the first one after the function's prologue.
+    /// The object that the moment precedes: `block`, or `operator` for the operator at the
+    /// innermost frame's `offset`. If the question named a place, this operator is the first
+    /// operator of the line, the named operator, or the first operator after the function's
+    /// prologue.
     pub before: &'static str,
     /// The number of open activations.
     pub open: usize,
     /// The requested activations, the innermost first.
     pub frames: Vec<StateFrame>,
-    /// With `--globals`, the globals of WebAssembly.
+    /// The globals of WebAssembly, with `--globals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub globals: Option<Vec<StateLocal>>,
-    /// With `--globals`, the source variables that exist for the whole run.
+    /// The source variables that exist for the whole run, with `--globals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
     /// The number of these variables that were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
-    /// At the end of an invoked function: its results.
+    /// The results of the invoked function, if the moment is its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<ResultValue>>,
 }
@@ -376,7 +377,8 @@ pub struct ResultValue {
     pub text: String,
 }
 
-/// How a run ended, to follow "the run …", with the results of an invoked function.
+/// Describes how a run ended, in words that follow "the run". Includes the results of an invoked
+/// function.
 pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> String {
     match results {
         None | Some([]) => ending.to_string(),
@@ -387,7 +389,7 @@ pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> St
     }
 }
 
-/// An activation. If values are stored only for a part of the run, some of it may be unknown.
+/// An activation. Parts of it may be unknown if values are stored only for a part of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateFrame {
     /// Its position; 0 for the innermost.
@@ -396,28 +398,28 @@ pub struct StateFrame {
     pub function: Function,
     /// The time of its first block.
     pub entered_t: u64,
-    /// The time of the block it has reached. For all activations except the innermost, this block
-    /// ends with the call for which the activation waits, and the state is the one before that
-    /// call.
+    /// The time of the block that it is executing. For all activations except the innermost, this
+    /// block ends with the call for which the activation waits, and the state is the state before
+    /// this call.
     pub t: u64,
     /// The offset of the operator in the original module.
     pub offset: u32,
     /// Its line, if known.
     pub source: Option<Position>,
-    /// If that line belongs to a library: the line of the user's own code that it was inlined into.
+    /// The line of the user's own code into which it was inlined, if its line belongs to a library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<Position>,
-    /// The functions inlined there, the innermost first.
+    /// The functions that were inlined at its place, the innermost first.
     pub inlined: Vec<StateInlined>,
-    /// If functions were inlined there: the line in the function itself, of the outermost inlined
-    /// call.
+    /// The line of the outermost inlined call in the function itself, if functions were inlined at
+    /// its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_source: Option<Position>,
-    /// `true` if its code is not the user's own; otherwise absent. Its variables are included if it
-    /// is the innermost, or was requested.
+    /// `true` if its code is not the user's own; otherwise absent. The variables of such an
+    /// activation are included only if it is the innermost, or was requested.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
-    /// Why some of the activation is unknown.
+    /// Why a part of the activation is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
     /// The variables of the source.
@@ -458,11 +460,11 @@ pub struct StateVariable {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The last write to the variable's place since the call began. Because of it, the place may
-    /// hold something else.
+    /// The last write to the variable's place since the call began, because of which the place may
+    /// hold another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The inlined function that it belongs to, if any.
+    /// The inlined function that it belongs to, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined: Option<String>,
     /// The line of its declaration.
@@ -592,7 +594,7 @@ impl From<&Local> for StateLocal {
 pub struct StateView {
     /// The state.
     pub report: StateReport,
-    /// The results of the invoked function, if it is the state at the end.
+    /// The results of the invoked function, if the moment is its end.
     pub results: Option<Vec<ResultValue>>,
 }
 

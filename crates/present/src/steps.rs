@@ -29,7 +29,7 @@ pub struct StepScene<'a> {
     pub style: Style,
 }
 
-/// Returns the next step; `None` at the end.
+/// Returns the next step, or `None` at the end.
 pub type NextStep<'s> = dyn FnMut() -> Result<Option<Step>, PresentError> + 's;
 
 /// The operator of a step.
@@ -66,7 +66,7 @@ impl StepScene<'_> {
     }
 }
 
-/// The name of a level.
+/// Returns the name of a level.
 pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::Statement => "statement",

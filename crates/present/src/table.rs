@@ -1,4 +1,4 @@
-//! Tables with aligned columns for a terminal.
+//! Writes tables with aligned columns for a terminal.
 
 use std::io::{self, Write};
 
@@ -13,8 +13,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table. Columns are as wide as their widest cell. The column that can be longest should be the
-/// last: if the style has a width, its cells are cut first.
+/// A table. Columns are as wide as their widest cell. The widest column should be the last, because
+/// its cells are cut first if the style has a width.
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
@@ -78,8 +78,8 @@ impl Table {
     }
 
     /// Makes columns narrower until the table fits a terminal: first the last column, then others
-    /// with text. Then it drops the columns least useful to a reader of source, by giving them
-    /// width 0, and returns their names. Anything still too wide wraps.
+    /// with text. Then drops the columns that are least useful to a reader of source, by giving
+    /// them width 0, and returns their names. If the table is still too wide, its lines wrap.
     fn fit(&self, widths: &mut [usize], room: usize) -> Vec<&'static str> {
         let over = |widths: &[usize]| {
             let shown = widths.iter().filter(|column| **column > 0);
@@ -104,7 +104,7 @@ impl Table {
         for name in DROPPED {
             let at = self.columns.iter().position(|column| column.0 == name);
             if let Some(at) = at.filter(|_| over(widths) > 0) {
-                // Columns without a name belong to the one before them.
+                // Columns without a name belong to the column before them.
                 let parts = self.columns[at + 1..].iter();
                 let parts = parts.take_while(|column| column.0.is_empty()).count();
                 widths[at..=at + parts].fill(0);
@@ -137,8 +137,7 @@ impl Table {
 /// The gap between columns.
 const GAP: &str = "  ";
 
-/// The columns to drop on a narrow terminal, beginning with those least useful to a reader of
-/// source.
+/// The columns to drop on a narrow terminal, the least useful to a reader of source first.
 const DROPPED: [&str; 13] = [
     "block",
     "edge",
@@ -155,10 +154,10 @@ const DROPPED: [&str; 13] = [
     "executed",
 ];
 
-/// The least width of a cut cell; below it, the terminal wraps lines.
+/// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
 
-/// Shortens a text to fit, by cutting out a part before the last `tail` characters.
+/// Shortens a text to `room` columns by cutting out the part before its last `tail` characters.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -192,7 +191,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     lines
 }
 
-/// Returns how many bytes of these characters fit into `room` columns.
+/// Returns the number of bytes of these characters that fit into `room` columns.
 fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     let fits = |c: char| {
         room = room.checked_sub(columns(c))?;
@@ -201,12 +200,12 @@ fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     chars.map_while(fits).sum()
 }
 
-/// The width of a text in columns of a terminal.
+/// Returns the width of a text in columns of a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// The width of a character: two for East Asian characters, none for combining marks.
+/// Returns the width of a character: 2 for East Asian characters, 0 for combining marks.
 fn columns(c: char) -> usize {
     c.width().unwrap_or(0)
 }
@@ -216,7 +215,7 @@ fn columns(c: char) -> usize {
 pub struct Style {
     /// Whether to use ANSI colours.
     pub color: bool,
-    /// The width of the terminal, if it is one. If there is no terminal, nothing is cut.
+    /// The width of the terminal, if the output goes to one. Otherwise, nothing is cut.
     pub width: Option<usize>,
 }
 
@@ -228,16 +227,17 @@ pub const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[33m", "
 pub(crate) enum Paint {
     Plain,
     Bold,
-    /// A large part of the run happens here.
+    /// A large part of the run's instructions was executed here.
     Hot,
-    /// Some of the run happens here.
+    /// A part of the run's instructions was executed here.
     Warm,
-    /// Never executed.
+    /// The code was never executed.
     Dead,
 }
 
 impl Paint {
-    /// The colour for a share of all instructions: hot from a tenth, warm from a hundredth.
+    /// Returns the colour for a share of all instructions: hot from a tenth on, warm from a
+    /// hundredth on.
     pub(crate) fn of_share(part: u64, whole: u64) -> Self {
         let (part, whole) = (u128::from(part), u128::from(whole));
         match part {
@@ -250,7 +250,7 @@ impl Paint {
 }
 
 impl Style {
-    /// Returns as much of a line's beginning as fits on the terminal.
+    /// Returns the beginning of a line that fits on the terminal.
     pub(crate) fn cut(self, line: &str) -> std::borrow::Cow<'_, str> {
         match self.width {
             Some(room) if room > LEAST_CELL && width(line) > room => {
@@ -260,7 +260,7 @@ impl Style {
         }
     }
 
-    /// A heading: wrapped, and bold if colours are on.
+    /// Formats a heading: wraps it, and makes it bold if colours are on.
     pub fn heading(self, text: &str, indent: usize) -> String {
         self.paint(Paint::Bold, &wrapped(text, self.width, indent))
     }

@@ -1,4 +1,4 @@
-//! Profiles for a terminal.
+//! Writes profiles for a terminal.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Sources, Style};
 
-/// Writes a report: a sentence about what ran, then the rows as a table. Source lines are shown
+/// Writes a report: a sentence about the totals, then the rows as a table. Source lines are shown
 /// with their text if `sources` has it.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn text(
     Ok(())
 }
 
-/// The sentence about what ran.
+/// Writes the sentence about the totals.
 pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()> {
     write!(
         out,
@@ -117,7 +117,7 @@ pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()
     writeln!(out)
 }
 
-/// The number of runs whose counts were added up, in words.
+/// Writes the number of runs whose counts were added up, in words.
 fn over(totals: Totals) -> String {
     match totals.runs {
         0 | 1 => String::new(),
@@ -125,7 +125,7 @@ fn over(totals: Totals) -> String {
     }
 }
 
-/// The cells of rows, each row with the number that determines its colour.
+/// The cells of the rows, with the number that determines the colour of each row.
 struct Shown<'p> {
     profile: &'p Profile<'p>,
     total: u64,
@@ -136,7 +136,7 @@ impl Shown<'_> {
         plain(self.profile.names().function(function))
     }
 
-    /// The file, and the line.
+    /// Writes the file and the line.
     fn place(&self, position: Option<Location>) -> String {
         let Some(position) = position else {
             return "-".into();

@@ -1,5 +1,5 @@
-//! Reports stretches of a run entry by entry, as they are read. Nothing is collected, so a run may
-//! have any length.
+//! Reports stretches of a run entry by entry, while reading them. Entries are not collected in
+//! memory, so a run may have any length.
 
 mod binary;
 mod calls;
@@ -52,7 +52,7 @@ pub struct Scene<'a, S> {
     pub style: Style,
 }
 
-/// The stretch, for the head of an output.
+/// A stretch of a run, for the head of the output.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
     /// The times at which the stretch begins and ends.
@@ -63,7 +63,7 @@ pub struct Stretch {
     pub function: Option<FuncId>,
 }
 
-/// The activations of a stretch: the tree, or those of one function.
+/// The activations of a stretch: the whole tree, or the activations of one function.
 pub enum CallSource<'a, S: Segments> {
     /// The tree.
     Tree(Box<CallTree<'a, S>>),
@@ -90,7 +90,7 @@ where
         }
     }
 
-    /// The activations that are open at the beginning of the stretch, if these are shown.
+    /// Returns the activations that are open at the beginning of the stretch, if they are shown.
     fn around(&self) -> &[Activation] {
         match self {
             CallSource::Tree(tree) => tree.around(),
@@ -100,14 +100,14 @@ where
 }
 
 impl<S> Scene<'_, S> {
-    /// The place of a block; every block of a path is in the program.
+    /// Returns the place of a block. Every block of a path is in the program.
     fn place(&self, function: FuncId, block: BlockId) -> Result<BlockPlace, PresentError> {
         let place = self.places.block(function, block)?;
         place.ok_or(PresentError::NoGraph(function.as_u32()))
     }
 }
 
-/// The error that the path cannot be read.
+/// Creates the error that the path cannot be read.
 pub(crate) fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
     PresentError::Path(Box::new(error))
 }

@@ -1,13 +1,14 @@
-//! Values as text.
+//! Formats values as text.
 
 use wasmparser::ValType;
 
-/// The least number that is also shown in hexadecimal.
+/// The smallest number that is also shown in hexadecimal.
 const LARGE: u64 = 4096;
 
-/// A value of WebAssembly as text. Integers are signed, with their hexadecimal digits if they are
-/// large. Floats are as in Rust, NaNs with their bits. Vectors are hexadecimal. References to
-/// functions are shown as the functions' indices, other references as their numbers in the run.
+/// Formats a value of WebAssembly as text. Integers are signed, with their hexadecimal digits if
+/// they are large. Floats have the form of Rust, and NaNs include their bits. Vectors are
+/// hexadecimal. References to functions are the functions' indices, and other references are their
+/// numbers in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
     match ty {
         ValType::I32 => whole(i64::from(low as u32 as i32), u64::from(low as u32)),
@@ -54,7 +55,7 @@ fn whole(signed: i64, bits: u64) -> String {
     }
 }
 
-/// The name of a type.
+/// Returns the name of a type.
 pub fn type_text(ty: ValType) -> &'static str {
     match ty {
         ValType::I32 => "i32",
@@ -66,7 +67,7 @@ pub fn type_text(ty: ValType) -> &'static str {
     }
 }
 
-/// The number of a type in binary forms.
+/// Returns the number of a type in binary forms.
 pub(crate) fn type_number(ty: ValType) -> u8 {
     match ty {
         ValType::I32 => 1,

@@ -31,9 +31,9 @@ pub use variable::{
 pub struct ValuesReport {
     /// The place as named by the user.
     pub at: String,
-    /// The statements at the place that have something to show.
+    /// The statements at the place that have values or other results to show.
     pub statements: Vec<StatementValues>,
-    /// The number of memories. If there is only one, the text form does not give its number.
+    /// The number of memories. If there is only one, the text form omits the memory's number.
     #[serde(skip)]
     pub memories: u32,
     /// A description of the values that are not stored, and how to get them.
@@ -70,11 +70,11 @@ pub struct StatementValues {
     pub rows: ValueRows,
     /// The number of rows left out.
     pub more: u64,
-    /// If values were kept only for a part of the run: the number of requested executions outside
-    /// that part.
+    /// The number of requested executions outside the part of the run with stored values.
     #[serde(skip_serializing_if = "is_zero")]
     pub outside: u64,
-    /// Whether the executions were requested one by one, so the text form does not mention others.
+    /// Whether each execution was requested by number, so that the text form does not mention
+    /// others.
     #[serde(skip)]
     pub named: bool,
 }
@@ -96,7 +96,7 @@ pub enum ValueRows {
     Counts {
         /// The values, each with its number of occurrences.
         counts: Vec<ValueCount>,
-        /// Why an execution gave no value, if the run ended with that execution.
+        /// Why an execution gave no value, if the run ended with it.
         #[serde(skip_serializing_if = "Option::is_none")]
         trapped: Option<String>,
         /// Whether the text form shows a summary of the values.
@@ -112,7 +112,7 @@ pub struct ValuesInstance {
     pub number: u64,
     /// The time of its block.
     pub t: u64,
-    /// The values that it gave; if it trapped, its operands.
+    /// The values that it gave, or its operands if it trapped.
     pub values: Vec<RoleValue>,
     /// The memory that it read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,10 +128,10 @@ pub struct ValuesInstance {
 /// A value, and its role in the statement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleValue {
-    /// Empty for a result; `stored` (for an integer, only the bytes that were written), `set`,
-    /// `decided by`, `returned`. For a call, and if a statement has none of these values, the
-    /// operands: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of a data segment,
-    /// or another operand.
+    /// Empty for a result. `stored` (for an integer, only the bytes that were written), `set`,
+    /// `decided by` and `returned` are other values of a statement. A call, or a statement without
+    /// these values, has operands: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of
+    /// a data segment, or another operand.
     pub role: &'static str,
     /// The value.
     #[serde(flatten)]
@@ -142,7 +142,7 @@ pub struct RoleValue {
 }
 
 impl RoleValue {
-    /// A value.
+    /// Creates a value.
     pub fn new(role: &'static str, ty: ValType, bits: Bits) -> Self {
         Self {
             role,
@@ -161,7 +161,7 @@ pub struct ValueCount {
     pub times: u64,
 }
 
-/// The rank of a value among values of its type.
+/// Returns the rank of a value among values of its type.
 pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
     match type_text(ty) {
         "i32" => Rank::Signed((low as u32 as i32).into()),
@@ -173,7 +173,7 @@ pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
 }
 
 impl ValuesInstance {
-    /// `stored 7 to 0x20, 4 bytes`.
+    /// Writes the effect of an execution: `stored 7 to 0x20, 4 bytes`.
     fn text(&self, memories: u32) -> String {
         let mut text = match &self.trapped {
             Some(why) => format!("trapped ({why})"),
@@ -205,7 +205,7 @@ impl Render for ValuesReport {
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let mut said = None;
         for (i, report) in self.statements.iter().enumerate() {
-            // A fact about a whole function is stated only once.
+            // Write a fact about a whole function only once.
             if report.refused.is_some() && report.refused == said {
                 continue;
             }
@@ -324,7 +324,7 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
     Ok(())
 }
 
-/// The row of an execution, with its value in lines of the terminal's width.
+/// Writes the row of an execution, with its value wrapped to the width of the terminal.
 fn row(line: &str, style: Style) -> String {
     wrapped(line, style.width, 18)
 }

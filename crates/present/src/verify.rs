@@ -12,8 +12,8 @@ use crate::plain::plain;
 use crate::render::Render;
 use crate::{PresentError, Style};
 
-/// Whether a recording is sound. Even a recording that was cut off can be sound: its log and path
-/// then end with the last of its `events` and blocks.
+/// Whether a recording is sound. Even a recording that was cut off can be sound. Its log and path
+/// then end with the last recorded event and block.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerifyReport {
     /// Whether no fault was found.
@@ -30,13 +30,14 @@ pub struct VerifyReport {
     pub ended: bool,
     /// The number of bytes after its last complete state.
     pub ignored_bytes: u64,
-    /// `true` if these bytes were left by an interrupted addition and are not damage; otherwise
+    /// `true` if an interrupted addition left these bytes, so that they are not damage; otherwise
     /// absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// The checks of the path, if there is one.
     pub path: Option<VerifiedPath>,
-    /// For a path written live, the number of moments at which the run was where the path says.
+    /// The number of moments at which the run was confirmed to be where the path says, if the path
+    /// was written live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moments: Option<u64>,
     /// The windows of values that were confirmed by following the run.
@@ -50,7 +51,7 @@ pub struct VerifyReport {
     /// The limit that prevents afterimage from following the run, and so from storing values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_followed: Option<String>,
-    /// Whether a re-execution gave the same run; `null` if that was not tried.
+    /// Whether a re-execution gave the same run; `null` if none was tried.
     pub repeats: Option<bool>,
     /// Why the run cannot be re-executed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,9 @@
-//! The last gate of every report: no hidden character in a program's names reaches a terminal, a
+//! Filters every report, so that no hidden character in a program's names reaches a terminal, a
 //! file or another program.
 //!
-//! Input: text, in pieces. Output: the same text with each hidden character as an escape; in JSON
-//! as a JSON escape, so that the meaning is the same. Only line ends, tabs and our own colours
-//! pass.
+//! Input: text, in pieces. Output: the same text with each hidden character as an escape. In JSON,
+//! this is a JSON escape, so that the meaning is the same. Of hidden characters, only line ends,
+//! tabs and our own colours stay.
 
 use std::io::{self, Write};
 use std::str::from_utf8;
@@ -13,7 +13,7 @@ use crate::{COLORS, is_hidden};
 /// Writes text without hidden characters.
 pub struct Visible<W> {
     to: W,
-    /// Whether our own colours pass.
+    /// Whether our own colours stay.
     colored: bool,
     form: Form,
     /// The beginning of an incomplete sequence.
@@ -34,18 +34,18 @@ pub enum Content {
 /// The form of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Unknown before the first byte.
+    /// The form is unknown before the first byte.
     Unknown,
-    /// `\u{202e}`
+    /// Escapes of Rust: `\u{202e}`.
     Text,
-    /// `\u202e`
+    /// Escapes of JSON: `\u202e`.
     Json,
     /// No escapes, because the content is not text.
     Binary,
 }
 
 impl<W: Write> Visible<W> {
-    /// A gate before `to`. Binary content passes unchanged.
+    /// Creates a filter before `to`. Binary content stays unchanged.
     pub fn new(to: W, content: Content) -> Self {
         Self {
             to,
@@ -58,7 +58,7 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Writes what remains of a sequence that the input left incomplete.
+    /// Writes the rest of a sequence that the input left incomplete.
     ///
     /// # Errors
     /// If the receiver fails.
@@ -70,7 +70,7 @@ impl<W: Write> Visible<W> {
         Ok(())
     }
 
-    /// The receiver.
+    /// Returns the receiver.
     pub fn into_inner(self) -> W {
         self.to
     }
@@ -98,8 +98,8 @@ impl<W: Write> Visible<W> {
         }
     }
 
-    /// Writes text, and returns how many bytes at its end may begin a sequence. With `last`,
-    /// nothing follows yet.
+    /// Writes text, and returns the number of bytes at its end that may begin a sequence. `last`
+    /// says that this text ends the available input.
     fn text(&mut self, text: &str, last: bool) -> io::Result<usize> {
         let mut at = 0;
         while let Some(next) = text[at..].find(|c| is_hidden(c) && !matches!(c, '\n' | '\t')) {
@@ -136,7 +136,7 @@ impl<W: Write> Write for Visible<W> {
         if self.form == Form::Unknown
             && let Some(first) = bytes.first()
         {
-            // Text that begins like this uses different escapes; the rest is the same.
+            // Text that begins like a JSON document gets JSON escapes.
             self.form = match first {
                 b'{' | b'[' => Form::Json,
                 _ => Form::Text,
@@ -161,7 +161,8 @@ impl<W: Write> Write for Visible<W> {
 fn may_be_hidden(&byte: &u8) -> bool {
     match byte {
         b'\n' | b'\t' => false,
-        // The first bytes of U+0080, U+0600 and U+2000, and bytes that are not text.
+        // These are control characters, the first bytes of U+0080, U+0600 and U+2000, and bytes
+        // that are not text.
         0..0x20 | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xf5.. => true,
         _ => false,
     }
@@ -171,7 +172,7 @@ fn may_be_hidden(&byte: &u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The result for text that is written in pieces of this length.
+    /// Returns the result for text that is written in pieces of this length.
     fn written(bytes: &[u8], length: usize, content: Content) -> String {
         let mut out = Visible::new(Vec::new(), content);
         for piece in bytes.chunks(length) {

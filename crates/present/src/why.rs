@@ -25,8 +25,8 @@ use crate::shell::shell_word;
 use crate::table::{width, wrapped};
 use crate::{PresentError, grouped};
 
-/// An operator of an execution. Its strings are as in the program; hidden characters are escaped
-/// only when written for people.
+/// An operator of an execution. Its strings are unchanged; hidden characters are escaped only when
+/// the strings are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function.
@@ -36,7 +36,7 @@ pub struct WhyPlace {
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
     /// The line of the call into which the operator was inlined. Present if `source` is a library's
-    /// line and this one is the user's own, or if only this one's text is available.
+    /// line and this line is the user's own, or if only the text of this line is available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
@@ -52,19 +52,20 @@ pub struct WhyPlace {
     /// otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub library: bool,
-    /// For a step in a library, the innermost call in the user's own code during which it was
-    /// executed. Its `at` names the operator, without an execution. Absent if there is none.
+    /// The innermost call in the user's own code during which a library executed the operator. Its
+    /// `at` names the calling operator, without an execution. Absent if there is no such call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_from: Option<Box<WhyPlace>>,
 }
 
 impl WhyPlace {
-    /// [`at`](Self::at), without the execution.
+    /// Returns [`at`](Self::at) without the execution.
     pub fn site(&self) -> &str {
         self.at.split_once('#').map_or(&self.at, |(site, _)| site)
     }
 
-    /// The place as text for people: `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined code.
+    /// Returns the place as text for people: `file.c:42`, or `main.rs:7 (index.rs:568)` for inlined
+    /// code.
     pub fn line(&self) -> Option<String> {
         let source = self.source.as_ref()?;
         Some(plain(&match &self.around {
@@ -73,19 +74,19 @@ impl WhyPlace {
         }))
     }
 
-    /// The line, or the operator if the line is unknown, as text for people.
+    /// Returns the line, or the operator if the line is unknown, as text for people.
     pub fn line_or_at(&self) -> String {
         self.line().unwrap_or_else(|| self.at.clone())
     }
 
-    /// The place and its function as text for people: `file.c:42 in main`.
+    /// Returns the place and its function as text for people: `file.c:42 in main`.
     pub fn described(&self) -> String {
         let function = plain(&short_function(&self.function.name));
         format!("{} in {function}", self.line_or_at())
     }
 
-    /// The common name of the operator. Any operator that decides where control goes is called a
-    /// branch.
+    /// Returns the common name of the operator. Each operator that decides where control goes is
+    /// called a branch.
     pub(crate) fn called(&self) -> &str {
         match self.operator.as_str() {
             operator if operator.starts_with("br") || operator == "if" => "the branch",
@@ -123,11 +124,11 @@ pub struct WhyMove {
     /// The bytes of memory, if the place is in a memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRange>,
-    /// The value there; empty if unknown.
+    /// The value at this place; empty if unknown.
     #[serde(serialize_with = "unless_empty")]
     #[schemars(with = "Option<String>")]
     pub value: String,
-    /// The value there, with type and exact bits. Absent if unknown.
+    /// The value at this place, with type and exact bits. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<TypedValue>,
     /// The place in the program.
@@ -143,34 +144,34 @@ pub struct WhyMade {
     pub step: WhyHow,
     /// The value, as text.
     pub value: String,
-    /// The value, with type and exact bits. Absent if the operator gives none.
+    /// The value, with type and exact bits. Absent if the operator gives no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<TypedValue>,
-    /// Its operands. If none is followed, the chain ends here.
+    /// Its operands. If no operand is followed, the chain ends here.
     pub operands: Vec<WhyOperand>,
     /// The place in the program.
     pub place: WhyPlace,
 }
 
-/// How a value was produced.
+/// The way in which a value was produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum WhyHow {
-    /// Computed from its operands.
+    /// The value was computed from its operands.
     #[serde(rename = "computed")]
     Computed,
-    /// Read from a table that was never written.
+    /// The value was read from a table that was never written.
     #[serde(rename = "looked up")]
     LookedUp,
 }
 
 impl WhyMade {
-    /// The operand that is followed.
+    /// Returns the index of the operand that is followed.
     pub fn followed(&self) -> Option<usize> {
         self.operands.iter().position(|operand| operand.followed)
     }
 }
 
-/// A branch that led to something.
+/// A branch, with the value that decided it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyBranch {
     /// The branch.
@@ -194,10 +195,10 @@ pub struct WhyLed {
 pub struct WhyFrame {
     /// Its place.
     pub place: WhyPlace,
-    /// The functions inlined there, the innermost first. Absent if there are none.
+    /// The functions that were inlined at its place, the innermost first. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<String>,
-    /// The branch in it that led there.
+    /// The branch in the activation that led to its place.
     pub branch: Option<WhyLed>,
     /// Whether its function belongs to the program itself and not to a library, according to the
     /// debug information.
@@ -205,14 +206,14 @@ pub struct WhyFrame {
 }
 
 impl WhyFrame {
-    /// The branch that led to the activation's place, if it is followed.
+    /// Returns the branch that led to the activation's place, if the branch is followed.
     pub fn followed(&self) -> Option<&WhyBranch> {
         let led = self.branch.as_ref().filter(|led| led.followed);
         led.map(|led| &led.branch)
     }
 
-    /// Whether another activation is at the same operator, and the same branch led there, whatever
-    /// their executions. Two activations differ if the branch of one is followed.
+    /// Whether another activation is at the same operator and the same branch led to it, in any
+    /// execution. Two activations differ if the branch of one is followed.
     fn is_alike(&self, other: &Self) -> bool {
         let branch = |of: &Self| {
             let led = of.branch.as_ref();
@@ -242,7 +243,7 @@ pub struct WhyEnd {
     pub place: Option<WhyPlace>,
     /// The place of the read from a computed address.
     pub read: Option<WhyPlace>,
-    /// For a constant, the branch that led to it, and the value that decided the branch.
+    /// The branch that led to the value and its deciding value, if the value is a constant.
     pub led: Option<Box<WhyBranch>>,
     /// A further remark.
     pub remark: Option<String>,
@@ -256,14 +257,14 @@ pub struct WhyEnd {
     reason = "steps are handled one at a time, and few are kept"
 )]
 pub enum WhyEntry {
-    /// How the run got to its end; only with `--trap`.
+    /// The activations and branches at the end of the run; only with `--trap`.
     Led {
         /// The activations that were open, the innermost first.
         frames: Vec<WhyFrame>,
         /// The number of further activations.
         more: u64,
     },
-    /// How the value was moved.
+    /// The value was moved.
     Moved {
         /// The moves, the latest first.
         moves: Vec<WhyMove>,
@@ -280,9 +281,9 @@ pub enum WhyEntry {
         /// The earliest of the repeated steps.
         back: WhyMade,
     },
-    /// Its origin.
+    /// The origin of the value.
     End(WhyEnd),
-    /// How the value was computed.
+    /// The value was computed.
     #[serde(untagged)]
     Made(WhyMade),
 }
@@ -291,12 +292,12 @@ pub enum WhyEntry {
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
     steps: u64,
-    /// The calls in the user's own code that the steps belong to, the latest first.
+    /// The calls in the user's own code to which the steps belong, the latest first.
     called_from: Vec<String>,
 }
 
 impl LeftOut {
-    /// The number of these steps.
+    /// Returns the number of these steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -333,7 +334,7 @@ impl LeftOut {
     }
 }
 
-/// A text; nothing if it is empty.
+/// Serialises a text, or `null` if it is empty.
 fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     (!text.is_empty()).then_some(text).serialize(to)
 }
@@ -342,7 +343,7 @@ fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Err
 pub struct WhyText<'o> {
     /// The receiver.
     pub out: &'o mut dyn Write,
-    /// The recording's name in commands.
+    /// The name of the recording in commands.
     pub file: String,
     /// The source line that was last shown.
     pub shown: Option<String>,
@@ -352,13 +353,13 @@ pub struct WhyText<'o> {
     pub width: Option<usize>,
 }
 
-/// The width of a computation.
+/// The width of the column for computations.
 const WIDTH: usize = 34;
-/// The width of its place.
+/// The width of the column for their places.
 const PLACE: usize = 28;
-/// The number of library calls to name for steps that are left out.
+/// The maximum number of calls to name for library steps that are left out.
 const CALLS: usize = 2;
-/// The length to which a source line is cut.
+/// The maximum length of a source line.
 const SOURCE: usize = 60;
 
 impl WhyText<'_> {
@@ -401,7 +402,8 @@ impl WhyText<'_> {
             }
     }
 
-    /// Writes how many steps were left out, and which calls in the user's own code they belong to.
+    /// Writes the number of steps that were left out, and the calls in the user's own code to which
+    /// they belong.
     ///
     /// # Errors
     /// If the entry cannot be written.
@@ -437,7 +439,8 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// Library code that the user's own code called, at the end of the run, as one line.
+    /// Writes one line about the library code, called by the user's own code, in which the run
+    /// ended.
     fn ended_in_library(&mut self, frames: &[WhyFrame]) -> Result<(), PresentError> {
         let Some(innermost) = frames.first() else {
             return Ok(());
@@ -461,7 +464,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// A remark, and the command that says more, on separate lines if one is too short.
+    /// Writes a remark and the command that says more, on separate lines if one line is too short.
     fn hint(&mut self, remark: &str, command: &str) -> Result<(), PresentError> {
         let line = format!("      {remark}: {command}");
         if self.fits(&[&line]) {
@@ -474,7 +477,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// The branch that led somewhere.
+    /// Describes the branch that led to a place.
     fn led_by(&self, branch: &WhyPlace, decided: &str) -> String {
         let on = on(decided);
         if self.fold && branch.library {
@@ -571,7 +574,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// Whether all this fits on one line.
+    /// Whether these texts together fit on one line.
     fn fits(&self, texts: &[&str]) -> bool {
         let all = texts.iter().map(|text| width(text)).sum::<usize>();
         self.width.is_none_or(|columns| all <= columns)
@@ -615,7 +618,8 @@ impl WhyText<'_> {
             line += one;
         }
         writeln!(self.out, "{line}")?;
-        // The condition that chose between them is not followed.
+        // A value was selected, but the condition is not followed. Tell the user how to ask about
+        // it.
         for one in moves.iter().filter(|one| one.how == "selected") {
             let (file, at) = (&self.file, &one.place.at);
             let command = format!("afterimage why {file} --at {at} --operand condition");

@@ -13,18 +13,18 @@ use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::{PresentError, Render, Style, WhyEntry, WhyPlace};
 
-/// Why a place was not executed.
+/// The reason why a place was not executed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WhyNotReport {
     /// The place as named by the user.
     pub at: String,
     /// The time after which it was not executed; 0 for the whole run.
     pub after: u64,
-    /// The number of executions up to that time, if any.
+    /// The executions up to this time, if there are any.
     pub before: Option<WhyNotBefore>,
     /// Why it was not executed.
     pub cause: WhyNotCause,
-    /// The origin of the value that decided it, as in `afterimage/why`.
+    /// The origin of the deciding value, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
     /// The number of moves and computations followed back.
     pub steps: u64,
@@ -38,7 +38,7 @@ impl Document for WhyNotReport {
     type Row = NoRows;
 }
 
-/// Executions of a place before the part of the run in question.
+/// The executions of a place before the part of the run in question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotBefore {
     /// Whether arrivals at the line are counted instead of executions of its blocks.
@@ -55,7 +55,7 @@ pub struct WhyNotCause {
     /// The kind of cause.
     #[serde(flatten)]
     pub kind: WhyNotKind,
-    /// The steps between the place and the cause that were not executed, beginning at the place.
+    /// The steps between the place and the cause, which were not executed, beginning at the place.
     pub through: Vec<WhyNotHop>,
 }
 
@@ -63,7 +63,7 @@ pub struct WhyNotCause {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WhyNotKind {
-    /// A branch was executed and never went that way.
+    /// A branch was executed, but never took the direction to the place.
     Branch {
         /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
@@ -71,7 +71,7 @@ pub enum WhyNotKind {
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
-        /// The value that decided it, if known.
+        /// The deciding value, if known.
         value: Option<String>,
         /// The outcome that would have led to the place.
         needs: WhyNotNeeds,
@@ -93,18 +93,20 @@ pub enum WhyNotKind {
         /// The function that it called; `null` for a host function.
         called: Option<Function>,
     },
-    /// Control went that way, but did not reach the regular end of the block or call there.
+    /// Control took the direction to the place, but did not reach the regular end of a block or
+    /// call.
     Ended {
-        /// Its operator.
+        /// The operator where control arrived.
         place: WhyPlace,
-        /// Whether the function was entered there, since it begins with a block without operators.
+        /// Whether `place` stands for the entry of the function, because the function begins with a
+        /// block without operators.
         entered: bool,
-        /// The number of times control went there.
+        /// The number of times control reached the block.
         times: u64,
         /// The end of the run; `null` if an exception left the function.
         stood: Option<WhyNotEnd>,
     },
-    /// The run ended in that block, before the block's end.
+    /// The run ended in the block of the place, before the block's end.
     Stopped {
         /// The block's last operator.
         place: WhyPlace,
@@ -124,7 +126,7 @@ pub enum WhyNotKind {
 }
 
 impl WhyNotKind {
-    /// The branch or call.
+    /// Returns the branch or call.
     pub fn place(&self) -> Option<&WhyPlace> {
         match self {
             Self::Branch { place, .. }
@@ -154,14 +156,14 @@ pub enum WhyNotNeeds {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WhyNotWent {
-    /// To an operator of its function.
+    /// Control went to an operator of the branch's function.
     To {
         /// The operator.
         place: Box<WhyPlace>,
     },
-    /// Out of its function.
+    /// Control left the function.
     Left,
-    /// The run ended there.
+    /// The run ended at the branch.
     Ended,
 }
 
@@ -172,14 +174,14 @@ pub struct WhyNotEnd {
     pub ending: String,
     /// The place.
     pub place: WhyPlace,
-    /// The call that the activation was executing, if any.
+    /// The call that the activation was executing, if there was one.
     pub call: Option<WhyPlace>,
 }
 
 /// A step that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotHop {
-    /// How the previous step depends on this one.
+    /// How the previous step depends on this step.
     pub how: WhyNotHow,
     /// Its operator.
     pub place: WhyPlace,
@@ -189,9 +191,9 @@ pub struct WhyNotHop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNotHow {
-    /// Through a branch.
+    /// The previous step depends on a branch.
     Branch,
-    /// Through a call of its function.
+    /// The previous step depends on a call to its function.
     Call,
 }
 
@@ -199,7 +201,7 @@ pub enum WhyNotHow {
 pub struct WhyNotView<'r> {
     /// The answer.
     pub report: &'r WhyNotReport,
-    /// The recording's name in commands.
+    /// The name of the recording in commands.
     pub file: String,
 }
 

@@ -1,4 +1,4 @@
-//! The operators of a body: their offsets, and whether they execute.
+//! Decodes the operators of a function body, with their offsets.
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::{Function, Program};

@@ -1,4 +1,4 @@
-//! A profile → all rows of one kind, in program order.
+//! Collects all rows of one kind from a profile, in program order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,7 +17,7 @@ pub enum Scope {
     /// All functions that the module defines.
     #[default]
     All,
-    /// These functions, each once. Imports among them have no rows.
+    /// Only these functions, each listed once. Imports among them have no rows.
     Only(Vec<FuncId>),
 }
 
@@ -34,7 +34,7 @@ impl Scope {
 /// A function with its counts and the profile derived from them.
 type Counted<'s> = (&'s Function, &'s FunctionCounts, &'s FunctionProfile);
 
-/// One function as seen during a walk over the program.
+/// A function visited during a walk over the program.
 struct VisitedFunction<'s> {
     function: &'s Function,
     counts: &'s FunctionCounts,
@@ -52,7 +52,7 @@ impl Profile<'_> {
     /// One row per function, ascending by index.
     ///
     /// # Errors
-    /// See [`Profile::operators`]. The same applies to the following methods.
+    /// See [`Profile::operators`]; this holds for all methods that return rows.
     pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -71,8 +71,8 @@ impl Profile<'_> {
     }
 
     /// One row per source line that has code, ascending by the file's path, then line. With
-    /// [`Scope::All`] this includes the lines of functions that the linker removed: they did not
-    /// run. [`LineCount::arrivals`] describes how arrivals are counted.
+    /// [`Scope::All`], includes the lines of functions that the linker removed, with a count of 0.
+    /// [`LineCount::arrivals`] describes how arrivals are counted.
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
         let mut counts = HashMap::<Line, LineCount>::new();
         self.each(scope, |seen| {
@@ -149,8 +149,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per instruction, ascending by function, then operator. The texts are empty: a
-    /// [`Report`](crate::Report) sets those of the rows that it keeps.
+    /// One row per instruction, ascending by function, then operator. The texts are empty; a
+    /// [`Report`](crate::Report) sets them for the rows that it keeps.
     pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

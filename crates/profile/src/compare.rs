@@ -1,4 +1,4 @@
-//! Two profiles → functions or lines with the counts of both, the greatest growth first.
+//! Compares two profiles by function or line, the greatest growth first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub enum Pairs {
 pub struct Comparison {
     /// The pairs, in the requested order. Items that ran in neither profile have no pair.
     pub pairs: Pairs,
-    /// The number of pairs there would be without a limit.
+    /// The number of pairs without a limit.
     pub available: usize,
     /// The number of functions or lines that both programs have, whether or not they ran.
     pub common: usize,
@@ -49,13 +49,13 @@ pub struct Comparison {
     pub by_name: bool,
 }
 
-/// The numbers by which a row is compared.
+/// A row whose numbers can be compared.
 pub trait Measured {
-    /// The executions: activations or arrivals.
+    /// Returns the number of executions: activations or arrivals.
     fn count(&self) -> u64;
-    /// The number of instructions.
+    /// Returns the number of executed instructions.
     fn instructions(&self) -> u64;
-    /// The number that is compared.
+    /// Returns the number by which rows are compared.
     fn measure(&self) -> u64;
 }
 
@@ -88,7 +88,7 @@ impl Measured for LineRow {
 }
 
 impl<R: Measured> Pair<R> {
-    /// The compared number in each profile.
+    /// Returns the compared number in each profile.
     pub fn measures(&self) -> [u64; 2] {
         self.both(R::measure)
     }
@@ -101,7 +101,7 @@ impl<R: Measured> Pair<R> {
 }
 
 impl<R> Pair<R> {
-    /// The row of B, or of A if B has none.
+    /// Returns the row of B or, if there is none, the row of A, with the position of its profile.
     pub fn newest(&self) -> Option<(usize, &R)> {
         let [a, b] = &self.rows;
         let b = b.as_ref().map(|row| (1, row));
@@ -112,8 +112,7 @@ impl<R> Pair<R> {
 impl Comparison {
     /// Compares by function or by line. Functions are matched by number or, with `by_name`, by
     /// name; functions with the same name are then added up. The options of both must have the same
-    /// [`Options::by`]. Blocks, edges and instructions are not compared and count as functions.
-    /// O(rows · log).
+    /// [`Options::by`]. If it is not [`By::Line`], functions are compared. O(rows · log).
     ///
     /// # Errors
     /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
@@ -180,7 +179,7 @@ impl Comparison {
 }
 
 impl Pairs {
-    /// The number of pairs.
+    /// Returns the number of pairs.
     pub fn len(&self) -> usize {
         match self {
             Self::Functions(pairs) => pairs.len(),
@@ -256,8 +255,8 @@ fn paired<R, K: Eq + Hash>(
     pairs
 }
 
-/// The first pairs in an order, the number of items in both, the total number of pairs, and the
-/// number of items left out because they ran in neither profile.
+/// Returns the first pairs in an order, and three numbers: items in both profiles, all pairs, and
+/// items left out because they ran in neither profile.
 fn chosen<R: Measured>(
     mut pairs: Vec<Pair<R>>,
     sort: Option<Sort>,
@@ -295,7 +294,7 @@ fn chosen<R: Measured>(
 }
 
 /// Compares growth: by the ratio B/A, without rounding, and then by the amount in B. Items missing
-/// from A grew most; items missing from both did not grow.
+/// from A grew most. Items missing from both did not grow.
 fn growth([a, b]: [u64; 2], [other_a, other_b]: [u64; 2]) -> Ordering {
     let is_new = |a: u64, b: u64| a == 0 && b > 0;
     let ratios = match (is_new(a, b), is_new(other_a, other_b)) {

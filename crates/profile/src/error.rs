@@ -1,13 +1,13 @@
-//! The possible faults in the input of a profile.
+//! Errors in the input of a profile.
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use thiserror::Error;
 
-/// Why counts and module do not form a profile. Counts that do not fit are refused; nothing is ever
-/// clamped or guessed.
+/// The reason why counts and a module do not form a profile. Counts that do not match are refused,
+/// never clamped or guessed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
-    /// The number of counted functions is not the number that the module defines.
+    /// The number of counted functions differs from the number that the module defines.
     #[error("the counts are of {got} functions, but the module defines {expected}")]
     Functions {
         /// The number of functions that the module defines.
@@ -15,7 +15,7 @@ pub enum ProfileError {
         /// The number of functions that were counted.
         got: usize,
     },
-    /// The number of counted edges is not the number of the function's edges.
+    /// The number of counted edges differs from the number of the function's edges.
     #[error("the counts of {function} are of {got} edges, but it has {expected}")]
     Edges {
         /// The function.

@@ -1,4 +1,4 @@
-//! Derives the counts of blocks from those of edges, checked against the flow equations.
+//! Derives the counts of blocks from the counts of edges, and checks the flow equations.
 
 use afterimage_ids::{BlockId, EntityRef, FunctionCounts, SecondaryMap};
 use afterimage_program::{BlockKind, Function};
@@ -8,7 +8,8 @@ use crate::ProfileError;
 /// Returns the number of entries of each vertex of a function's graph.
 ///
 /// The flow into a vertex must leave it or stay in it (Kirchhoff's law, Ball and Larus 1992,
-/// section 2, with the virtual edges of their Figure 4 for frames open at the end). O(V + E).
+/// section 2). The virtual edges of their Figure 4 represent the frames that are open at the end.
+/// O(V + E).
 ///
 /// # Errors
 /// If the counts have the wrong shape, break a flow equation or do not fit into 64 bits.
@@ -65,7 +66,8 @@ pub fn block_counts(
     Ok(entered)
 }
 
-/// The number of basic blocks that a function executed; dispatch vertices and EXIT execute nothing.
+/// Returns the number of basic blocks that a function executed. Dispatch vertices and EXIT are not
+/// counted. `None` if the sum does not fit into 64 bits.
 pub fn executed_blocks(function: &Function, counts: &SecondaryMap<BlockId, u64>) -> Option<u64> {
     let code = function
         .cfg

@@ -1,8 +1,8 @@
-//! Exact profiles, and places as people write them.
+//! Derives exact profiles, and resolves places as people write them.
 //!
 //! Input: the exact counts of edges ([`afterimage_ids::Counts`]). [`Profile`] derives from them the
 //! counts of blocks, instructions, source lines, branches and calls. [`Report`] is the answer to
-//! one question about a profile, for `present` to write. [`location`] and [`Resolver`] read places
+//! one question about a profile, which `present` writes. [`location`] and [`Resolver`] read places
 //! as people write them.
 
 pub mod body;

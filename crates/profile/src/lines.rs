@@ -1,4 +1,4 @@
-//! The counts of source lines: the one definition that all commands share.
+//! Counts source lines, by the definition that all commands share.
 //!
 //! A line's count is the number of *arrivals* at it. An execution of an instruction of line L is an
 //! arrival at L in these cases:
@@ -7,7 +7,7 @@
 //! - control came around a loop that can iterate without leaving L: the edge is a back edge on a
 //!   cycle of blocks that belong entirely to L;
 //! - control came through a vertex that executes nothing: the root of a function that begins with a
-//!   loop, or the dispatch of an exception to its handler.
+//!   loop, or an exception's dispatch to its handler.
 //!
 //! So control arrives at `while (*p) p++;`, written on one line, once per iteration. If the body of
 //! a loop is on later lines, control arrives at its `for (…; …; i++)` once, and again after each
@@ -16,27 +16,28 @@
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
-//! `while`. A reader of the source does not arrive there a second time. (The jump still counts as
-//! an instruction of its line.) If control passes through a block with only such a jump, it arrives
+//! `while`. A reader of the source does not arrive there a second time. However, the jump counts as
+//! an instruction of its line. If control passes through a block with only such a jump, it arrives
 //! at the next block as if it came from the block before the jump. If a line has only jumps
 //! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an
 //! arrival. The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`.
 //! A line whose only code is jumps back to code of a later line has no code and no count.
 //! `OperatorCount::position` and `OperatorCount::passed` hold the results of these rules.
 //!
-//! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals: if a block
-//! returns to a line (for example after call arguments on lines of their own), it counts the line
+//! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals. If a block
+//! returns to a line, for example after call arguments on separate lines, `gcov` counts the line
 //! once. It counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a
-//! count there. It counts an entry into a line through any of the line's blocks, even one with only
-//! a jump. And it counts a loop that stays on its line by subtracting all entries from outside.
+//! count there. It counts an entry into a line through any of the line's blocks, even a block with
+//! only a jump. It counts a loop that stays on its line by subtracting all entries from outside.
 //!
-//! A taken edge leads to an arrival even if the run was stopped right before the instruction that
-//! it leads to, or during jumps on the way.
+//! A taken edge counts as an arrival even if the run stopped right before the instruction at its
+//! end, or during jumps on the way.
 //!
 //! Every arrival happens at a fixed place: between two neighbours in a block, or at a block's entry
-//! over a fixed edge. So the number is exact: it is the sum of the counts of these places, which
-//! follow from the counts of operators and edges. A call on a line and the rest of that line after
-//! it are one arrival. If a line has several copies (inlined, generic), their arrivals are added.
+//! over a fixed edge. The counts of operators and edges determine the counts of these places. So
+//! the number of arrivals, which is their sum, is exact. A call on a line and the rest of that line
+//! after it are one arrival. If a line has several copies (inlined, generic), their arrivals are
+//! added.
 
 use std::collections::HashMap;
 
@@ -56,7 +57,7 @@ pub struct LineCount {
     pub instructions: u64,
 }
 
-/// The lines at the ends of a block that executes something; each may be unknown.
+/// The first and the last line of a block that executes something. Each may be unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Ends {
     first: Option<Line>,
@@ -65,7 +66,7 @@ struct Ends {
     is_one: bool,
 }
 
-/// A fixed place: whenever control passes it, control arrives at a line.
+/// A fixed place at which control arrives at a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// At an operator within a block.
@@ -76,9 +77,9 @@ pub enum Arrival {
     Over(EdgeId),
 }
 
-/// Adds the lines of one function to `lines`, including those that never ran. `operators` is what
-/// [`Profile::operators`](crate::Profile::operators) returns for it. O(operators + edges). `None`
-/// if a sum does not fit into 64 bits.
+/// Adds the lines of one function to `lines`, including lines that never ran. `operators` is the
+/// result of [`Profile::operators`](crate::Profile::operators) for the function. Returns `None` if
+/// a sum does not fit into 64 bits. O(operators + edges).
 pub fn add_lines(
     function: &Function,
     counts: &FunctionCounts,
@@ -104,8 +105,8 @@ pub fn add_lines(
     Some(())
 }
 
-/// All places of a function where control arrives at a line; within a block in the order of its
-/// operators. Ignores the operators' counts. O(operators + edges).
+/// Returns all places of a function where control arrives at a line. Within a block, they are in
+/// the order of its operators. Ignores the operators' counts. O(operators + edges).
 pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, Arrival)> {
     let mut arrivals = Vec::new();
     let mut arrive = |line: Option<Line>, arrival| {
@@ -141,7 +142,7 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     // Edges that lead from a line to itself.
     let mut staying = Vec::new();
     for (edge, transfer) in function.cfg.edges.iter() {
-        // A passage through a block with only a jump is counted where it comes from.
+        // A passage through a block with only a jump is counted at the edge into that block.
         if jumps.0[transfer.from].is_some() {
             continue;
         }
@@ -178,7 +179,7 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
 struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
 
 impl Jumps {
-    /// O(operators + blocks): each block is followed once.
+    /// Finds these blocks. O(operators + blocks), because each block is followed once.
     fn of(function: &Function, operators: &[OperatorCount]) -> Self {
         let cfg = &function.cfg;
         let mut alone = SecondaryMap::<BlockId, bool>::with_capacity(cfg.blocks.len());
@@ -225,7 +226,7 @@ impl Jumps {
     }
 }
 
-/// The line to which an operator belongs.
+/// Returns the line to which an operator belongs.
 pub fn line_of(operator: &OperatorCount) -> Option<Line> {
     operator.position.map(Line::from)
 }

@@ -1,4 +1,4 @@
-//! Places in a program, as people write them.
+//! Reads places in a program, as people write them.
 //!
 //! ```text
 //! file.c:42        a source line           func          a function, by name or demangled name
@@ -7,9 +7,9 @@
 //!                  offset in the module                  start of the function's body; func+0 is
 //!                                                        the first one, after the locals
 //! ```
-//! Each place may end in `#K` or `#last`: its K-th execution, from 1, or its last. Rust names
-//! contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very end. A text
-//! that is a function's whole name means that function.
+//! Each place may end in `#K` or `#last`, which select its K-th execution, from 1, or its last.
+//! Rust names contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very
+//! end. A text that is a function's whole name means that function.
 
 use std::str::FromStr;
 
@@ -45,7 +45,7 @@ impl FromStr for Occurrence {
 pub enum Form<'t> {
     /// `file.c:42[:7]`.
     Line {
-        /// The file's path or the end of it.
+        /// The file's path, or a suffix of the path.
         file: &'t str,
         /// The line, from 1.
         line: u32,
@@ -61,7 +61,7 @@ pub enum Form<'t> {
         /// The number of bytes from the start of its body.
         distance: u32,
     },
-    /// Anything else: a function.
+    /// A function, which is any other text.
     Function(&'t str),
 }
 
@@ -81,11 +81,12 @@ pub enum Place {
 pub struct Resolved {
     /// The place.
     pub place: Place,
-    /// The selected execution, if any.
+    /// The selected execution, if there is one.
     pub occurrence: Option<Occurrence>,
 }
 
-/// Why a text is not a location in a program. Each error names the nearest location, if any.
+/// The reason why a text is not a location in a program. Each error names the nearest location, if
+/// there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResolveError {
     /// The text is empty.
@@ -93,7 +94,7 @@ pub enum ResolveError {
         "a location is empty; write file.c:42, a function's name or index, func+0x2a or @0x1f3"
     )]
     Empty,
-    /// Executions are counted from 1.
+    /// The text ends in `#0`, but executions are counted from 1.
     #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
     Zeroth(String),
     /// The text after `#` is not a number.
@@ -131,7 +132,7 @@ pub enum ResolveError {
          @0x1f3"
     )]
     Moment(String),
-    /// A moment occurs only once.
+    /// The text is a moment with a `#`, but a moment occurs only once.
     #[error(
         "\"{0}\" is a moment of the run, which occurs only once: # counts the executions of \
         a place"
@@ -223,9 +224,9 @@ pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), Resolv
 
 /// Classifies a place by its form, without `#K`.
 pub fn form(text: &str) -> Form<'_> {
-    // People write the path of a nearby file this way.
+    // People write paths in the current folder with `./`.
     let text = text.strip_prefix("./").unwrap_or(text);
-    // Reports omit the `@` where a column says that these are offsets.
+    // Reports omit the `@` in a column of offsets.
     let after = text.strip_prefix('@');
     let bare = || text.starts_with("0x").then_some(text);
     if let Some(offset) = after.or_else(bare).and_then(offset) {
@@ -265,8 +266,7 @@ pub fn form(text: &str) -> Form<'_> {
     }
 }
 
-/// Whether a text is a number of blocks or a part of the run, rather than a word, which might be a
-/// name.
+/// Whether a text is a time or a part of the run. Other moments are words, which might be names.
 pub(crate) fn is_moment(text: &str) -> bool {
     let percent = text.strip_suffix('%');
     let time = text.strip_prefix("t=").or_else(|| text.strip_prefix('-'));
@@ -275,8 +275,8 @@ pub(crate) fn is_moment(text: &str) -> bool {
     }) || time.and_then(number).is_some()
 }
 
-/// The ways to split `FIRST..LAST` in two, the last dots first, because names may contain dots,
-/// too.
+/// Returns the ways to split `FIRST..LAST` in two. The split at the last dots comes first, because
+/// names may contain dots, too.
 pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let dots = text
         .rmatch_indices("..")
@@ -284,7 +284,7 @@ pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     dots.filter(|(first, last)| !first.is_empty() && !last.is_empty())
 }
 
-/// An unsigned number: decimal, or hexadecimal after `0x`.
+/// Reads an unsigned number: decimal, or hexadecimal after `0x`.
 fn offset(text: &str) -> Option<u32> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
@@ -295,8 +295,7 @@ fn offset(text: &str) -> Option<u32> {
     }
 }
 
-/// An unsigned decimal number as people or our own reports write it: with or without a comma or an
-/// underscore before every third digit from the right.
+/// Reads an unsigned decimal number. Commas or underscores may separate groups of three digits.
 pub fn number(text: &str) -> Option<u64> {
     let separator = if text.contains('_') { '_' } else { ',' };
     let mut groups = text.split(separator);
@@ -311,7 +310,7 @@ pub fn number(text: &str) -> Option<u64> {
     decimal(&digits)
 }
 
-/// An unsigned decimal number.
+/// Reads an unsigned decimal number without separators.
 fn decimal(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
@@ -337,7 +336,8 @@ mod tests {
             split_occurrence("f#0"),
             Err(ResolveError::Zeroth(_))
         ));
-        // Too large for any execution: it stays part of a name, unless no function has that name.
+        // The number is too large for any execution, so it stays part of a name unless no function
+        // has that name.
         assert_eq!(
             split("f#99999999999999999999"),
             ("f#99999999999999999999", None)

@@ -1,4 +1,4 @@
-//! Decides whose code it is: the user's own, or a library's.
+//! Distinguishes the user's own code from library code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,8 +19,8 @@ pub enum CodeFilter {
     Mine,
     /// All code with lines.
     All,
-    /// Files that match a glob such as `src/**/*.c`: with their whole path or, for files that do
-    /// not belong to a library, with a suffix of the path.
+    /// Files that match a glob such as `src/**/*.c`. The glob must match the whole path or, if the
+    /// file belongs to no library, a suffix of the path.
     Files(String),
 }
 
@@ -31,7 +31,7 @@ impl CodeFilter {
             Self::Mine => !is_library(path),
             Self::All => true,
             Self::Files(glob) => Pattern::new(glob).is_ok_and(|glob| {
-                // A pattern selects a library only if it contains the whole path.
+                // A pattern selects a library's file only if it matches the whole path.
                 glob.matches_with(path, OPTIONS) || !is_library(path) && matches(&glob, path)
             }),
         }
@@ -63,8 +63,8 @@ impl fmt::Display for CodeFilter {
     }
 }
 
-/// Whether a source file belongs to a library, by its path: Rust's or C's standard library, a
-/// compiler's runtime, or a package from a registry.
+/// Whether a source file's path belongs to a library: Rust's or C's standard library, a compiler's
+/// runtime, or a package from a registry.
 pub fn is_library(path: &str) -> bool {
     const PARTS: [&str; 18] = [
         "/rustc/",
@@ -89,10 +89,10 @@ pub fn is_library(path: &str) -> bool {
     PARTS.iter().any(|part| path.contains(part))
 }
 
-/// Whether a function without lines belongs to a library, by its name: C reserves names with two
-/// underscores for the implementation, and the linker makes `_start.command_export`.
+/// Whether a function without lines belongs to a library, judged by its name. C reserves names with
+/// two underscores for the implementation, and the linker makes `_start.command_export`.
 pub fn is_library_name(name: &str) -> bool {
-    // Constructors with priorities up to 100 also belong to the implementation.
+    // Constructors with priorities up to 100 are also reserved for the implementation.
     const BEGINNINGS: [&str; 5] = ["__", "_GLOBAL__I_000", "std::", "core::", "alloc::"];
     let of_library = |name: &str| BEGINNINGS.iter().any(|begin| name.starts_with(begin));
     if name.ends_with(".command_export") {
@@ -100,13 +100,13 @@ pub fn is_library_name(name: &str) -> bool {
     }
     let name = name.trim_start_matches('<');
     match name.split_once(" as ") {
-        // Traits of the language's own types, such as `&str`, come from libraries.
+        // Implementations for the language's own types, such as `&str`, come from libraries.
         Some((of, path)) if !of.contains("::") => of_library(path),
         _ => of_library(name),
     }
 }
 
-/// One star matches within a name; two stars match any folders.
+/// One star matches within a name, and two stars match any folders.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
@@ -120,8 +120,8 @@ fn matches(glob: &Pattern, path: &str) -> bool {
     ends.any(|from| glob.matches_with(&path[from..], OPTIONS))
 }
 
-/// A source map that hides code that is not shown. Inlined code takes the line of the shown code
-/// that called it; other hidden code has no line.
+/// A source map that hides the code that a filter leaves out. Hidden inlined code takes the line of
+/// the shown code that called it. Other hidden code has no line.
 pub struct Folded<'s> {
     source: &'s dyn Source,
     shown: Vec<bool>,
@@ -151,8 +151,8 @@ impl<'s> Folded<'s> {
         frames
     }
 
-    /// Whether no code is left out, not even functions without lines that belong to a library by
-    /// their name.
+    /// Whether no code is left out, including functions without lines whose name belongs to a
+    /// library.
     pub fn shows_all(&self) -> bool {
         self.is_all
     }

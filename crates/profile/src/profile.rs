@@ -1,4 +1,4 @@
-//! Exact counts of everything in a program, derived from the counts of its edges.
+//! Derives the exact profile of a program from the counts of its edges.
 
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId, OrigOffset, SecondaryMap};
 use afterimage_program::{BlockKind, FileId, Function, Names, Program};
@@ -45,8 +45,8 @@ pub struct Totals {
 /// The exact profile of one execution, or of several whose counts were [added
 /// up](crate::add_counts).
 ///
-/// Everything else is derived on demand, one function at a time, so the size of a profile is
-/// proportional to the graphs, not to the operators.
+/// The profile stores only counts of blocks and derives the rest on demand, one function at a time.
+/// So its size is proportional to the graphs, not to the operators.
 pub struct Profile<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: &'a [u8],
@@ -73,12 +73,12 @@ pub struct FunctionProfile {
 
 impl<'a> Profile<'a> {
     /// Derives the profile of a run. `stops` holds one element for each activation that was open at
-    /// the end, in any order.
+    /// the end. The order does not matter.
     ///
     /// O(size of the graphs and of the bodies that were executed).
     ///
     /// # Errors
-    /// If the counts are not those of an execution of this program that ended in these stops.
+    /// If the counts do not belong to an execution of this program that ended in these stops.
     pub fn new(
         program: &'a Program,
         module: &'a [u8],
@@ -152,19 +152,19 @@ impl<'a> Profile<'a> {
         })
     }
 
-    /// The same profile, for counts that were added up over `runs` runs.
+    /// Returns the same profile, for counts that were added up over `runs` runs.
     #[must_use]
     pub fn over(mut self, runs: u64) -> Self {
         self.totals.runs = runs;
         self
     }
 
-    /// The program.
+    /// Returns the program.
     pub fn program(&self) -> &'a Program {
         self.program
     }
 
-    /// The names of its functions.
+    /// Returns the names of its functions.
     pub fn names(&self) -> &'a Names {
         self.names
     }
@@ -174,7 +174,7 @@ impl<'a> Profile<'a> {
         self.source
     }
 
-    /// The sums over everything.
+    /// Returns the totals of the run.
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -187,8 +187,8 @@ impl<'a> Profile<'a> {
             .map_or("", String::as_str)
     }
 
-    /// The functions that the module defines, with their edge counts and the profiles derived from
-    /// them.
+    /// Returns the functions that the module defines, with their edge counts and the profiles
+    /// derived from them.
     pub fn functions(
         &self,
     ) -> impl ExactSizeIterator<Item = (&'a Function, &'a FunctionCounts, &FunctionProfile)> {
@@ -198,7 +198,8 @@ impl<'a> Profile<'a> {
             .map(|((function, counts), profile)| (function, counts, profile))
     }
 
-    /// A function that the module defines; `None` for an import or an index beyond the last.
+    /// Returns a function that the module defines, or `None` for an import or an index out of
+    /// range.
     pub fn function(
         &self,
         id: FuncId,
@@ -212,13 +213,13 @@ impl<'a> Profile<'a> {
         ))
     }
 
-    /// Writes every operator of a function into `into`, in body order, with its executions and its
-    /// line.
+    /// Writes every operator of a function into `into`, in body order, with its number of
+    /// executions and its position.
     ///
     /// O(operators × log rows of the source map).
     ///
     /// # Errors
-    /// If the module's bytes are not the source of the program.
+    /// If the program was not parsed from these bytes.
     pub fn operators(
         &self,
         function: &Function,
@@ -231,9 +232,9 @@ impl<'a> Profile<'a> {
         Ok(())
     }
 
-    /// The lines of the module's text for the operators at these ascending offsets, with their
-    /// indentation. The text is empty if there is no operator, and for the `end` of a function,
-    /// which the text format writes as a parenthesis. O(size of the module).
+    /// Returns the lines of the module's text for the operators at these ascending offsets, with
+    /// their indentation. A line is empty if there is no operator. It is also empty for the `end`
+    /// of a function, which the text format writes as a parenthesis. O(size of the module).
     ///
     /// # Errors
     /// If the module cannot be written as text.
@@ -242,7 +243,8 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// The stops of a function; their number in each block must match the counts.
+/// Returns the stops of a function, after checking that their number in each block matches the
+/// counts.
 fn checked_stops(
     function: &Function,
     counts: &FunctionCounts,

@@ -1,5 +1,4 @@
-//! Finds where a function's own code begins: after its prologue, which sets up its frame and places
-//! its parameters.
+//! Finds the end of a function's prologue, which sets up its frame and stores its parameters.
 
 use afterimage_ids::{BlockId, EntityRef, OpId};
 use afterimage_program::{BlockKind, Function, Program, SourceMap};
@@ -18,9 +17,8 @@ pub struct PrologueEnd {
 
 /// Finds the end of a function's prologue as debuggers do: at the first row of the line table that
 /// marks it, or otherwise at the function's second row. Returns `None` if the line table does not
-/// cover the function. It also returns `None` if the path there contains a branch or a call,
-/// because the place is then not at the beginning of each activation. O(log rows + size of the
-/// body).
+/// cover the function. Also returns `None` if the way to this row contains a branch or a call,
+/// because not every activation then begins with it. O(log rows + size of the body).
 ///
 /// # Errors
 /// If the module's bytes are not the program's.
@@ -44,7 +42,7 @@ pub fn prologue_end(
         return Ok(None);
     };
     let op = OpId::new(op);
-    // Calls end blocks, and the code after a call is not at the beginning.
+    // A call ends its block, and the code after a call does not belong to the prologue.
     let calls = program
         .operators(module, function)
         .take_while(|(other, _, _)| *other < op)
@@ -59,7 +57,7 @@ pub fn prologue_end(
 fn straight(function: &Function, block: BlockId) -> Option<u64> {
     let cfg = &function.cfg;
     let mut at = cfg.graph.root();
-    // On a cycle, all blocks have been passed by then.
+    // The bound ends the search if the blocks form a cycle.
     for before in 0..cfg.blocks.len() as u64 {
         if cfg.blocks[at].kind != BlockKind::Code {
             return None;

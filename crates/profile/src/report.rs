@@ -1,4 +1,4 @@
-//! A question about a profile, and the rows that answer it.
+//! Answers a question about a profile with rows.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -52,11 +52,12 @@ pub struct Options {
     /// The order. The default is program order, or most instructions first if only the top rows are
     /// wanted.
     pub sort: Option<Sort>,
-    /// The number of first rows to keep; all by default.
+    /// The maximum number of rows, counted from the first. The default is all.
     pub top: Option<usize>,
     /// The functions to include.
     pub scope: Scope,
-    /// The code that has rows; all by default. If the filter matches nothing, all code has rows.
+    /// The code that has rows. The default is all. If the filter matches nothing, all code has
+    /// rows.
     pub code: Option<CodeFilter>,
     /// The cost of lines including the library code that they call. Requires all functions.
     pub whole: Option<Arc<WholeLines>>,
@@ -69,23 +70,23 @@ pub struct LeftOut {
     pub rows: usize,
     /// The number of executed instructions in these rows.
     pub instructions: u64,
-    /// If library code counts for the lines that call it: the number of instructions that count for
-    /// no line.
+    /// The number of instructions that count for no line; `None` unless library code counts for the
+    /// lines that call it.
     pub elsewhere: Option<u64>,
     /// Whether the part includes code that is not a library's.
     pub is_mixed: bool,
 }
 
-/// The answer: rows, and the totals that they are part of.
+/// The answer to a question: rows, and the totals of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The rows, in the requested order.
     pub rows: Rows,
-    /// The number of rows there would be without a limit.
+    /// The number of rows without a limit.
     pub available: usize,
     /// The parts that [`Options::code`] left out.
     pub left_out: LeftOut,
-    /// The totals of the whole program, whatever the rows cover.
+    /// The totals of the whole program, even if the rows cover only a part.
     pub totals: Totals,
     /// The order of the rows.
     pub sort: Sort,
@@ -171,9 +172,10 @@ impl Report {
 }
 
 impl Rows {
-    /// Keeps functions and lines of shown code, if there are any. `name` returns a function's name.
+    /// Keeps only the functions and lines of shown code, unless none are left. `name` returns a
+    /// function's name.
     fn keep<'n>(&mut self, folded: &Folded<'_>, name: impl Fn(FuncId) -> &'n str) -> LeftOut {
-        // Code without lines may be the user's own, compiled without debug information.
+        // Code without lines may be the user's own code, compiled without debug information.
         let of_function = |row: &FunctionRow| match row.position {
             Some(at) => folded.shows(at.file),
             None => folded.shows_all() || !is_library_name(name(row.function)),
@@ -238,7 +240,7 @@ fn order<R, K: Ord>(
 }
 
 impl Profile<'_> {
-    /// A position as people write it: `file.c:42:7`, without the column if it is unknown.
+    /// Returns a position as people write it: `file.c:42:7`, without the column if it is unknown.
     pub fn place(&self, at: Location) -> String {
         let Location { file, line, column } = at;
         match column {

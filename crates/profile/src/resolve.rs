@@ -1,4 +1,4 @@
-//! Locations → functions, operators and lines of a program.
+//! Resolves locations to functions, operators and lines of a program.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ use crate::{Line, walk};
 /// instructions.
 const LOOKED_AT: usize = 64;
 
-/// Receives remarks about how a text was interpreted, if not literally.
+/// Receives a remark if a text was not interpreted literally.
 pub trait Remarks {
-    /// A sentence about the text.
+    /// Receives a sentence about the text.
     fn remark(&self, text: String);
 }
 
@@ -34,7 +34,7 @@ pub struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver for a program, which was parsed from `module`.
+    /// Creates a resolver for a program, which was parsed from `module`.
     pub fn new(
         program: &'a Program,
         module: &'a [u8],
@@ -57,7 +57,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves a text, as [`location`](crate::location) describes. A text that is a function's
-    /// whole name means that function, whatever else it could be.
+    /// whole name always means this function.
     ///
     /// O(log functions + size of the bodies that it leads to), after the first query of each kind,
     /// which indexes the names or lines.
@@ -90,8 +90,8 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The error for a text that has neither the form of a place nor the name of a function. If the
-    /// text looks like a name, this is `unknown`.
+    /// Returns the error for a text that has neither the form of a place nor the name of a
+    /// function. The error is `unknown` if the text looks like a name.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();
         if !counted && let Some((place, which)) = text.rsplit_once('#') {
@@ -140,7 +140,7 @@ impl<'a> Resolver<'a> {
         unknown.into()
     }
 
-    /// The two locations of `FIRST..LAST`, both part of the range.
+    /// Returns the two locations of `FIRST..LAST`. The range includes both.
     ///
     /// # Errors
     /// If the text does not hold two locations of this program. If the text can be split in several
@@ -175,7 +175,7 @@ impl<'a> Resolver<'a> {
                 let id = self.names.find(function, self.source)?;
                 let imported = || ResolveError::Imported(self.names.function(id).to_owned());
                 let function = self.program.function(id).ok_or_else(imported)?;
-                // A body begins with its locals, which are not executed.
+                // The declarations of locals precede the first operator of a body.
                 if distance == 0 {
                     return Ok(Place::Operator(id, OpId::from_u32(0)));
                 }
@@ -186,7 +186,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The operator of a function that begins at an offset.
+    /// Returns the operator of a function that begins at an offset.
     fn operator(
         &self,
         function: Option<&Function>,
@@ -259,7 +259,7 @@ impl<'a> Resolver<'a> {
         .into())
     }
 
-    /// The function that is declared on a line.
+    /// Returns the function that is declared on a line.
     fn declared(&self, file: FileId, number: u32) -> Result<Option<Place>, ResolveError> {
         let starts = self.source.declared_at(file, number).into_iter();
         let functions = starts.filter_map(|start| Some(self.program.function_at(start)?.id));
@@ -288,7 +288,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The first instruction at or after an offset.
+    /// Returns the first instruction at or after an offset.
     fn first_from(&self, offset: OrigOffset) -> Result<Place, ResolveError> {
         let function = self.program.function_at(offset);
         let mut body = Vec::new();
@@ -305,7 +305,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The error for a column of a line without code, where other columns have some.
+    /// Returns the error for a column without code in a line with code in other columns.
     fn no_column(
         &self,
         file: FileId,
@@ -331,7 +331,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The instructions of a line of a file; `None` if its rows cover only markers.
+    /// Returns the instructions of a line of a file, or `None` if its rows cover only markers.
     fn of_line(
         &self,
         file: FileId,

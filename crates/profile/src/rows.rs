@@ -38,7 +38,7 @@ pub struct LineRow {
 }
 
 impl LineRow {
-    /// All instructions that are known to belong to it.
+    /// Returns the number of instructions, including library code if its cost is known.
     pub fn cost(&self) -> u64 {
         self.with_library.unwrap_or(self.instructions)
     }
@@ -51,7 +51,7 @@ pub struct BlockRow {
     pub function: FuncId,
     /// The block.
     pub block: BlockId,
-    /// How it ends.
+    /// The kind of its end.
     pub end: BlockEnd,
     /// Its first operator.
     pub op: OpId,
@@ -108,8 +108,7 @@ pub struct InstructionRow {
     pub text: Box<str>,
 }
 
-/// A branch with the counts of its directions. It ends in `br_if` and the like, `if`, or
-/// `br_table`.
+/// A branch (`if`, `br_table`, or a kind of `br_if`) with the counts of its directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchRow {
     /// The function.
@@ -122,7 +121,7 @@ pub struct BranchRow {
     pub offset: OrigOffset,
     /// The number of executions of the branch.
     pub count: u64,
-    /// Each direction and how often it was taken, in the order of the edges.
+    /// Each direction with the number of times it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
     /// Its source position.
     pub position: Option<Location>,
@@ -157,7 +156,7 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Rows::Functions(rows) => rows.len(),

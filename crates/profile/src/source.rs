@@ -1,4 +1,4 @@
-//! The source positions of operators.
+//! Defines the interface to the source positions of operators.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub struct SourceLine {
 }
 
 impl fmt::Display for SourceLine {
-    /// The line in the form that commands accept: `file.c:42`.
+    /// Writes the line in the form that commands accept: `file.c:42`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }
@@ -46,20 +46,20 @@ impl fmt::Display for SourceLine {
 /// The interface that a profile needs from a source map. It is a trait so that tests can provide
 /// their own.
 pub trait Source {
-    /// Returns the source position of the operator at this offset. `None` if the debug information
-    /// does not cover it or says that it comes from no line.
+    /// Returns the source position of the operator at this offset. Returns `None` if the debug
+    /// information does not cover the operator or assigns it no line.
     fn locate(&self, offset: OrigOffset) -> Option<Location>;
 
-    /// The paths of the files, by [`FileId`]; no path twice.
+    /// Returns the distinct paths of the files, indexed by [`FileId`].
     fn files(&self) -> &[String];
 
-    /// The shortest suffix of a file's path that identifies the file.
+    /// Returns the shortest suffix of a file's path that identifies the file.
     fn short_path(&self, file: FileId) -> &str {
         let path = self.files().get(file.0 as usize).map_or("", String::as_str);
         path.rsplit(['/', '\\']).next().unwrap_or(path)
     }
 
-    /// A place with its file's names.
+    /// Returns a place with the names of its file.
     fn line(&self, at: Location) -> SourceLine {
         SourceLine {
             path: self
@@ -73,25 +73,26 @@ pub trait Source {
         }
     }
 
-    /// The declaration of the function whose body holds this offset.
+    /// Returns the declaration of the function whose body holds this offset.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
-    /// Returns where the debug information is, if the module has none itself.
+    /// Returns the place of the debug information if the module contains none.
     fn missing(&self) -> NoDebug {
         NoDebug::Nowhere
     }
 
-    /// The lines without code of functions that the linker removed.
+    /// Returns the lines without code of functions that the linker removed.
     fn removed_lines(&self) -> Vec<Line> {
         Vec::new()
     }
 
-    /// Functions that the linker removed because nothing called them, with their declarations.
+    /// Returns the functions that the linker removed because nothing called them, with their
+    /// declarations.
     fn removed_functions(&self) -> Vec<(String, Location)> {
         Vec::new()
     }
 
-    /// The calls into which the operator at this offset was inlined, the innermost first.
+    /// Returns the calls into which the operator at this offset was inlined, the innermost first.
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let _ = offset;
         Vec::new()
@@ -111,10 +112,10 @@ pub trait Source {
     }
 }
 
-/// The names of the functions that were inlined at an operator, the innermost first.
+/// Returns the names of the functions that were inlined at an operator, the innermost first.
 pub fn inlined_names(source: &dyn Source, offset: OrigOffset) -> Vec<String> {
     let mut frames = source.inlined_frames(offset);
-    // Removes the function that the module defines.
+    // The last frame is the function that the module defines, which was not inlined.
     frames.pop();
     let names = frames.into_iter().filter_map(|frame| frame.function);
     names.map(|raw| demangle(&raw).unwrap_or(raw)).collect()

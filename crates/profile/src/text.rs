@@ -1,4 +1,4 @@
-//! The text of operators in the WebAssembly text format.
+//! Writes operators in the WebAssembly text format.
 
 use std::io;
 
@@ -61,8 +61,8 @@ pub fn readable(text: &str) -> String {
 }
 
 /// Passes on the line of the module's text for each of these ascending offsets, with the offset's
-/// position in the list. The module is written as text once, up to the last of them; other lines
-/// are discarded as they are written.
+/// position in the list. Writes the module as text once, up to the last offset, and discards other
+/// lines at once.
 fn each_text(
     module: &[u8],
     wanted: &[OrigOffset],
@@ -85,7 +85,7 @@ fn each_text(
     Ok(())
 }
 
-/// Receives the module's text line by line.
+/// A writer that receives the module's text line by line.
 struct Lines<'w, F> {
     wanted: &'w [OrigOffset],
     each: F,
@@ -104,7 +104,7 @@ impl<F: FnMut(usize, &str)> Lines<'_, F> {
         }
     }
 
-    /// Stops the writer once nothing wanted can follow.
+    /// Stops the writer after the last wanted line.
     fn go_on(&self) -> io::Result<()> {
         if self.is_over {
             Err(io::Error::other("the rest is not wanted"))

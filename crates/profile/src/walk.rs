@@ -1,4 +1,4 @@
-//! The executions and the line of each operator.
+//! Finds the number of executions and the position of each operator.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use afterimage_program::{Block, BlockKind, Function, Location};
 use crate::body::Decoded;
 use crate::{FunctionProfile, Line, ProfileError, Source};
 
-/// An operator of a body, with its executions.
+/// An operator of a body, with its number of executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorCount {
     /// Its ordinal in the body.
@@ -17,13 +17,13 @@ pub struct OperatorCount {
     pub offset: OrigOffset,
     /// Whether it is an instruction and not a marker of the block structure.
     pub instruction: bool,
-    /// Whether control passes over it: a jump (`br`) whose line has other code, or that has no
-    /// line.
+    /// Whether control passes over it. This holds for a jump (`br`) without a line, or on a line
+    /// with other code.
     pub passed: bool,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
-    /// The number of executions, including a trap in it; for a marker, the number of times control
-    /// passed it.
+    /// The number of executions, including one that trapped. For a marker, the number of times
+    /// control passed it.
     pub count: u64,
     /// Its source position. Compilers give no position to code that they merged or invented. Such
     /// an instruction takes the position of the last earlier instruction that has one, if all paths
@@ -39,8 +39,8 @@ impl OperatorCount {
     }
 }
 
-/// Returns the number of instructions that a function executed: each block's executions times its
-/// instructions, less the instructions that open activations did not reach.
+/// Returns the number of instructions that a function executed. This is the sum of each block's
+/// executions times its instructions, less the instructions that open activations did not reach.
 pub fn instructions(
     function: &Function,
     body: &[Decoded],
@@ -140,7 +140,7 @@ pub fn positions(
 /// Decides which jumps control passes over; initially, all jumps are marked as passed over. A jump
 /// that is its line's only code in the function (`break;`, `goto end;`) is a step like any other
 /// instruction. If all jumps on a line lead back to code of a later line, the line is the head of a
-/// loop without a condition. Nothing is executed there, and the jumps lose their position.
+/// loop without a condition. Nothing is executed at this head, and the jumps lose their position.
 /// O(operators).
 fn settle_jumps(function: &Function, operators: &mut [OperatorCount]) {
     let cfg = &function.cfg;
@@ -240,7 +240,7 @@ fn before_blocks(
     before
 }
 
-/// The basic blocks of a function, in layout order.
+/// Returns the basic blocks of a function, in layout order.
 pub fn code_blocks(function: &Function) -> impl Iterator<Item = (BlockId, &Block)> {
     function
         .cfg

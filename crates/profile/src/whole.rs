@@ -1,5 +1,5 @@
-//! The cost of lines of the user's own code, including library code inlined into them or called
-//! from them.
+//! Computes the cost of lines of the user's own code, including library code that was inlined into
+//! them or called from them.
 //!
 //! Counts show what was inlined. They do not show how often each caller called a library function,
 //! so the path must supply the cost of its activations ([`Charged`]).
@@ -14,10 +14,11 @@ use crate::{
     lines,
 };
 
-/// Lines of shown code, with everything they executed, including library code.
+/// The lines of shown code, with the cost of everything they executed, including library code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeLines {
-    /// For each line, the arrivals at it from other code, and all its instructions.
+    /// For each line, the number of arrivals from other code, and the number of all its
+    /// instructions.
     pub lines: HashMap<Line, LineCount>,
     /// The instructions for which no line is known: code that runs before and after the user's own,
     /// and code that the compiler gave no line.
@@ -53,7 +54,7 @@ pub struct Costs {
 }
 
 impl WholeLines {
-    /// Adds instructions. `None` if a sum does not fit into 64 bits.
+    /// Adds instructions. Returns `None` if a sum does not fit into 64 bits.
     pub fn pay(&mut self, by: PaidBy, instructions: u64) -> Option<()> {
         let sum = match by {
             PaidBy::Line(line) => &mut self.lines.entry(line).or_default().instructions,
@@ -63,7 +64,7 @@ impl WholeLines {
         Some(())
     }
 
-    /// Adds the lines of another run. `None` if a sum does not fit into 64 bits.
+    /// Adds the lines of another run. Returns `None` if a sum does not fit into 64 bits.
     pub fn add(&mut self, other: Self) -> Option<()> {
         self.pay(PaidBy::Nobody, other.elsewhere)?;
         for (line, count) in other.lines {
@@ -74,7 +75,7 @@ impl WholeLines {
         Some(())
     }
 
-    /// The number of all instructions.
+    /// Returns the number of all instructions.
     pub fn instructions(&self) -> u64 {
         let lines = self.lines.values().map(|line| line.instructions);
         lines.fold(self.elsewhere, u64::saturating_add)
@@ -82,7 +83,7 @@ impl WholeLines {
 }
 
 impl Profile<'_> {
-    /// The whole cost of lines, as far as it follows from the counts. O(operators).
+    /// Returns the part of the whole cost of lines that follows from the counts. O(operators).
     ///
     /// # Errors
     /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
@@ -117,7 +118,7 @@ impl Profile<'_> {
                 }
                 let line = here.clone().next_back().and_then(lines::line_of);
                 let charged = Charged {
-                    // No body has more operators.
+                    // A body has fewer than 2³² operators.
                     instructions: if own { 0 } else { unknown.count() as u32 },
                     calls: match line {
                         Some(line) => Some(PaidBy::Line(line)),
@@ -130,9 +131,9 @@ impl Profile<'_> {
         Ok(costs)
     }
 
-    /// The last block of the run may not have executed all instructions that it is charged for.
-    /// Returns the number of the missing ones, and the line that would pay for them. `stops` lists
-    /// the open activations, the innermost first.
+    /// Returns the number of instructions that are charged for the last block of the run but were
+    /// not executed, and the line charged with them. `stops` lists the open activations, the
+    /// innermost first.
     ///
     /// # Errors
     /// See [`Profile::operators`].
@@ -168,12 +169,12 @@ impl Profile<'_> {
     }
 }
 
-/// Gives operators of other code the position of the shown code that they were inlined into, or
-/// none.
+/// Gives each operator of hidden code the position of the shown code that it was inlined into, or
+/// no position.
 fn fold(operators: &mut [OperatorCount], folded: &Folded<'_>) {
     for operator in operators.iter_mut().filter(|operator| operator.instruction) {
         let shown = operator.position.filter(|at| folded.shows(at.file));
-        // Code that the compiler gave no line may still be inlined for one.
+        // Code without a line may still be inlined code that a shown line called.
         let around = || folded.around(operator.offset).into_iter().next();
         operator.position = shown
             .or_else(|| folded.locate(operator.offset))

@@ -1,18 +1,17 @@
-//! The path of an activation by lines, in one line of text. Each repetition is written once.
+//! Writes the path of an activation by lines as one line of text. Each repetition is written once.
 
 use std::collections::HashMap;
 
 use super::Arrival;
 
-/// The longest loop body, in arrivals, that is found in a path.
+/// The maximum length of a loop body to find in a path, in arrivals.
 const LONGEST: usize = 64;
-/// The length in bytes at which a path is cut.
+/// The length in bytes after which a path is cut.
 const TOLD: usize = 1200;
 
-/// The lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
+/// Returns the lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
 pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
-    // Lines of other files are represented by numbers beyond all line numbers. These numbers stand
-    // for the files' names and lines.
+    // Numbers beyond all line numbers stand for the lines of other files.
     let mut names: Vec<String> = Vec::new();
     let mut numbers: HashMap<(&str, u32), u64> = HashMap::new();
     let mut places = Vec::new();
@@ -32,7 +31,7 @@ pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
     text
 }
 
-/// Numbers from here on represent lines of other files.
+/// The first number that represents a line of another file.
 const OTHERS: u64 = 1 << 32;
 
 /// Returns how many times a path repeats its first `period` places.
@@ -54,8 +53,8 @@ fn fold(places: &[u64], names: &[String], text: &mut String) {
         }
         let rest = &places[at..];
         let longest = LONGEST.min(rest.len() / 2);
-        // Among the loops that begin here, takes the one that saves most. If several save equally
-        // much, takes the shortest.
+        // Take the loop that saves most among those that begin here, and among equal loops the
+        // shortest.
         let all = (1..=longest).map(|period| (period, times(rest, period)));
         let best = all.filter(|(_, times)| *times > 1);
         let best = best.max_by_key(|(period, times)| (period * (times - 1), usize::MAX - period));

@@ -20,7 +20,7 @@ use super::read::{ReadValue, SeenThere, read};
 enum Maker {
     /// An operator produced the value.
     Operator(Spot),
-    /// Nothing produced the value: it was there at the beginning of the run.
+    /// Nothing produced the value. It existed at the beginning of the run.
     Beginning,
     /// The debug information computes the value, which is stored nowhere.
     Computed,
@@ -35,9 +35,9 @@ pub struct Causes<'c, 'a> {
     lines: RefCell<HashMap<(String, u32), Rc<LineOfBoth>>>,
 }
 
-/// When the other run executed the code that one run executed.
+/// The moments at which the other run executed the corresponding code.
 enum Elsewhere {
-    /// At these moments: the first and the last part of the code.
+    /// It executed the first and the last part of the code at these moments.
     At { first: (u64, u32), last: (u64, u32) },
     /// The code was never executed in the same call.
     Never,
@@ -175,7 +175,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// Whether the unoptimised program stores a parameter there, which is so before the end of the
+    /// Whether the unoptimised program stores a parameter there: whether the place is in the
     /// prologue.
     fn is_parameter(&self, spot: Spot) -> Result<bool> {
         let scene = self.pair.a.scene;
@@ -218,7 +218,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
         let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
         let settled = self.pair.confirmed(moments, &counted)?;
-        // Parts that only move values do not belong to the assignment.
+        // Parts that only move a value do not belong to its assignment.
         let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
             part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
         });
@@ -232,7 +232,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let others =
             others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
-        // It does not matter which execution corresponds if none was earlier.
+        // If none was earlier, it does not matter which execution corresponds.
         Ok(match times.first() {
             None => Elsewhere::Never,
             Some(_) if times.iter().all(|time| *time >= moment) => {
@@ -263,7 +263,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let own: Vec<_> = own
             .filter(|(part, _)| part.unit.column() == Some(column))
             .collect();
-        // A block of an unrolled loop has several operators.
+        // In an unrolled loop, a block contains several copies of the operator.
         let exactly = own.iter().any(|(part, _)| part.op == spot.op);
         let own = own
             .iter()
@@ -276,8 +276,8 @@ impl<'c, 'a> Causes<'c, 'a> {
     }
 }
 
-/// The expression for a part of the variable. Returns the whole variable if the part cannot be
-/// written as an expression.
+/// Returns the expression for a part of the variable. Returns the whole variable if the part cannot
+/// be written as an expression.
 fn part_of(name: &str, part: &str) -> Result<Path> {
     let text = if name.starts_with(['*', '&']) {
         format!("({name}){part}")
@@ -287,7 +287,7 @@ fn part_of(name: &str, part: &str) -> Result<Path> {
     Ok(text.parse().or_else(|_| name.parse())?)
 }
 
-/// The first and the last of some moments.
+/// Returns the first and the last of these moments.
 fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
     let mut times: Vec<(u64, u32)> = times.collect();
     times.sort_unstable();
@@ -297,7 +297,7 @@ fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
     })
 }
 
-/// The file, line and column of an operator.
+/// Returns the file, line and column of an operator.
 fn position<'a>(side: &Side<'_, 'a>, spot: Spot) -> Result<Option<([&'a str; 2], u32, u32)>> {
     let scene = side.scene;
     let found = scene.position(spot.function, spot.op)?;

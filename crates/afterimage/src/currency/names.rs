@@ -1,4 +1,4 @@
-//! The variables in scope at a stop.
+//! Finds the variables in scope at a stop.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use anyhow::Result;
 
 use super::pair::Pair;
 
-/// The names of the variables in scope, innermost first. They are those of the unoptimised run, at
-/// the first stop with a counterpart. Returns `None` if no stop has one.
+/// Returns the names of the variables in scope in the unoptimised run, innermost first. Takes them
+/// at the first stop that has a counterpart. Returns `None` if no stop has one.
 pub fn in_scope(
     pair: &Pair<'_, '_>,
     moments: &Moments,

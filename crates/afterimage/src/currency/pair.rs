@@ -1,4 +1,4 @@
-//! An optimised and an unoptimised run, and a line in both.
+//! Pairs an optimised run with an unoptimised run, and finds a line in both.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::monitor::Work;
 
-/// The largest number of executions of a line to compare.
+/// The maximum number of executions of a line to compare.
 const MOST: usize = 8_000_000;
 
 /// A run, with caches for repeated questions.
@@ -26,7 +26,7 @@ pub struct Side<'p, 'a> {
     pub scene: &'p Scene<'p, 'a>,
     pub variables: Variables<'a>,
     pub bodies: Bodies<'a>,
-    /// The recording's name.
+    /// The name of the recording.
     pub name: String,
     /// The statements that are matched with statements of the other version, if requested.
     matched: Option<MatchedStatements>,
@@ -66,7 +66,7 @@ impl<'p, 'a> Side<'p, 'a> {
         Ok((OneLine { line, functions }, resolved.occurrence))
     }
 
-    /// The arrivals at a line.
+    /// Returns the arrivals at a line.
     fn arrivals(&self, line: &OneLine) -> Result<ArrivalTimes<'a, FileSegments>> {
         let scene = self.scene;
         let positions = scene.traced.positions(scene.names, scene.source())?;
@@ -106,7 +106,7 @@ impl<'p, 'a> Side<'p, 'a> {
     }
 }
 
-/// Why the line does not exist.
+/// The reason why a text does not name a line of the program.
 #[derive(Debug)]
 enum NoLine {
     Resolve(ResolveError),
@@ -133,7 +133,7 @@ pub struct Both {
     pub arrivals: [u64; 2],
 }
 
-/// The events at a line in both programs, or the program that has no code for the line.
+/// The events at a line in both runs, or the version that has no code for the line.
 pub enum LineOfBoth {
     Both(Box<Both>),
     /// The unoptimised or the optimised version has no such line.
@@ -251,8 +251,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Checks counterparts found by counting for some parts of the optimised run. Compares their
-    /// values. Follows both runs.
+    /// Checks the counterparts that counting found for some parts of the optimised run, by
+    /// comparing values. Follows both runs.
     pub fn confirmed<'m>(
         &self,
         moments: &'m Moments,
@@ -274,7 +274,7 @@ impl Pair<'_, '_> {
         let progress = self.b.scene.traced.monitor().begin(work, Some(length));
         let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
-        // An arrival that its run did not reach is not a stop.
+        // The last arrival is not a stop if the run ended before it.
         moments.a.stops.truncate(arrivals[0] as usize);
         moments.b.stops.truncate(arrivals[1] as usize);
         Ok(Both { moments, arrivals })

@@ -19,7 +19,7 @@ use crate::explain::explain_both;
 use crate::inputs::remark_different_inputs;
 use crate::places::{number, times};
 
-/// Asks whether a debugger would show the value that the programmer expects of a variable.
+/// Asks whether a debugger would show the value of a variable that the programmer expects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
@@ -29,7 +29,7 @@ pub struct CurrencyQuery {
     /// Whether to also match statements by their effects, to find the moment that corresponds to a
     /// stop.
     pub matching: bool,
-    /// The number of stops to examine if no arrival is named.
+    /// The maximum number of stops to examine if no arrival is named.
     pub limit: u64,
 }
 
@@ -51,7 +51,7 @@ impl CurrencyQuery {
         })
     }
 
-    /// Returns one answer for each variable, and at least one answer. The values must exist.
+    /// Returns one answer for each variable. The list is never empty. The values must exist.
     ///
     /// # Errors
     /// If the runs cannot be compared, there is no such line or variable, or a recording is
@@ -202,7 +202,7 @@ impl Question<'_, '_> {
             let mut rows = Vec::new();
             let mut type_name = None;
             for (at, counterpart) in stops().zip(&counterparts) {
-                // An arrival that its run did not reach is not a stop.
+                // The last arrival is not a stop if the run ended before it.
                 let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
                     continue;
                 };
@@ -253,7 +253,7 @@ impl Question<'_, '_> {
         Ok(reports)
     }
 
-    /// Explains why the variable is not current, at the first stop where it is not.
+    /// Explains why the variable is not current at the first stop where it is not current.
     fn explained(
         &self,
         causes: &Causes<'_, '_>,

@@ -37,14 +37,14 @@ pub struct ReadValue {
     pub entered: u64,
 }
 
-/// Why there is no value.
+/// The reason why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nowhere {
     pub why: PathError,
 }
 
 impl Nowhere {
-    /// Whether the expression would be meaningless for any values.
+    /// Whether the expression has no meaning for any values.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,
@@ -59,7 +59,7 @@ impl Nowhere {
 impl fmt::Display for Nowhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
-            // Whether the variable has a place differs from stop to stop.
+            // A variable may have a place at one stop and none at another.
             PathError::Unavailable(Unavailable::NotHere { .. }) => {
                 f.write_str("the debug information gives it no place there")
             }
@@ -68,7 +68,7 @@ impl fmt::Display for Nowhere {
     }
 }
 
-/// The part of a value that is compared.
+/// The limits for the part of a value that is compared.
 const COMPARED: Limits = Limits {
     depth: 12,
     elements: 1 << 12,
@@ -78,10 +78,10 @@ const COMPARED: Limits = Limits {
     parts: 1 << 14,
 };
 
-/// The length up to which texts are shown as they are compared.
+/// The maximum length of a text that is shown in the form in which it is compared.
 const SHORT: usize = 64;
 
-/// A stop's number in its trail, from 0.
+/// The number of a stop in its trail, from 0.
 pub type At = u32;
 
 /// The results for several expressions at a stop.
@@ -111,8 +111,8 @@ pub fn read(
         } = trail.stops[at as usize];
         let mut op = Some(op);
         if behind_prologue {
-            // Parameters are not in their places before the end of the prologue, and debuggers do
-            // not stop before it.
+            // Parameters are not in their places until the end of the prologue, so debuggers do not
+            // stop earlier.
             let prologue = match prologues.entry(function) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(positions.prologue(function)?),
@@ -190,7 +190,7 @@ fn look(
     if let Shape::Missing(why) = rendered.shape {
         return Err(*why);
     }
-    // An object with an address at every moment lives as long as the run.
+    // An object that has a place even without any machine state is static.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
     let inside = object.memory().all(|part| {
         let mut all = whole.memory();

@@ -1,4 +1,4 @@
-//! The call stack at a position, with the functions that were inlined.
+//! Builds the call stack at a position, including inlined functions.
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_profile::{Source, SourceLine};
@@ -20,8 +20,8 @@ pub struct StackFrame {
     pub function: FuncId,
     /// The name of the frame's function.
     pub name: String,
-    /// The frame's current line. In all frames except the innermost, this line makes the call to
-    /// the next frame.
+    /// The frame's current line. In each frame except the innermost, this line calls the next
+    /// frame.
     pub line: Option<SourceLine>,
     /// The operator that the activation is about to execute.
     pub offset: OrigOffset,
@@ -29,7 +29,7 @@ pub struct StackFrame {
     pub op: u32,
     /// The time at which the activation began.
     pub entered: u64,
-    /// The time of the block in which the activation stands.
+    /// The time of the block that the activation is executing.
     pub time: u64,
     /// Whether the frame's code is not the user's own.
     pub library: bool,
@@ -47,8 +47,8 @@ impl StackFrame {
 
 impl Debugger<'_> {
     /// Returns the frames of the innermost `most` activations, innermost first, and the number of
-    /// all open activations. An activation has a frame of its own and one for each function inlined
-    /// at its position. O(activations).
+    /// all open activations. An activation has one frame for itself, and one for each function
+    /// inlined at its position. O(activations).
     ///
     /// # Errors
     /// If there is no such position, or the path cannot be read.

@@ -1,4 +1,4 @@
-//! The state at a position. The run is followed to the position.
+//! Finds the state at a position by following the run to it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,10 +20,10 @@ use anyhow::{Context, Result, anyhow};
 use super::{Debugger, Position};
 use crate::early::Failure;
 
-/// The number of blocks between two snapshots near a position. Longer distances are never followed
+/// The number of blocks between two snapshots near a position. Longer stretches are not followed
 /// without taking snapshots.
 const EVERY: u64 = 1 << 16;
-/// The limit on the bytes of the snapshots of one stretch.
+/// The maximum size in bytes of the snapshots of one stretch.
 const ROOM: usize = 1 << 25;
 /// The number of stretches with snapshots to keep.
 const KEPT: usize = 8;
@@ -33,7 +33,7 @@ const KEPT: usize = 8;
 pub struct Near(Vec<Rc<Snapshots>>);
 
 impl Near {
-    /// The last snapshot before a block, and the set of snapshots that contains it.
+    /// Returns the last snapshot before a block, and the set of snapshots that contains it.
     fn before(&self, time: u64) -> Option<(u64, &Rc<Snapshots>)> {
         let found = self.0.iter().filter_map(|set| {
             let number = set.at(time.saturating_sub(1))?;
@@ -56,7 +56,7 @@ pub struct Inspection<'i, 'a> {
 
 impl<'a> Debugger<'a> {
     /// Follows the run to a position, and passes the state of the innermost `most` activations to
-    /// `ask`. `ask` may be called twice; then the second answer counts.
+    /// `ask`. May call `ask` twice, and then returns the second result.
     ///
     /// # Errors
     /// If the run cannot be followed, or `ask` fails.
@@ -85,7 +85,7 @@ impl<'a> Debugger<'a> {
         Ok(Activation::on_path(self.path(), &self.bodies, at.time, op)?)
     }
 
-    /// Answers from the machine's state. Returns `None` if that is not sufficient.
+    /// Answers from the machine's state, or returns `None` if that is not sufficient.
     fn on_machine<T>(
         &self,
         run: Run<'_, FileSegments>,
@@ -245,9 +245,9 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Follows the run once to several ascending positions, and passes on the innermost activation
-    /// at each, with the position's index. Each call of `show` returns whether all requested data
-    /// is known. Positions that the run did not reach are left out.
+    /// Follows the run once to several ascending positions. Calls `show` with the index of each
+    /// position and the innermost activation there; `show` returns whether all requested data is
+    /// known. Leaves out positions that the run did not reach.
     pub(super) fn at_each(
         &self,
         positions: &[(Visit, Position)],
@@ -306,7 +306,7 @@ impl<'a> Debugger<'a> {
         if let Some(error) = failed {
             return Err(error);
         }
-        // Only these positions need to be inspected from the beginning of their calls.
+        // Only these positions must be inspected from the beginning of their activations.
         for number in lacking {
             let show = RefCell::new(&mut show);
             self.inspect(positions[number].1, 1, |inspection| {
@@ -316,7 +316,7 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// The scopes of a function's variables.
+    /// Returns the scopes of a function's variables.
     pub(super) fn scopes(&self, function: FuncId) -> Result<Rc<FunctionScopes>> {
         if let Some(known) = self.scopes.borrow().get(&function) {
             return known.clone().map_err(|why| anyhow!(why));
@@ -332,7 +332,7 @@ impl<'a> Debugger<'a> {
     }
 }
 
-/// Only names are wanted, not values.
+/// The limits for listing names without values.
 const NAMES: Limits = Limits {
     depth: 0,
     elements: 0,
@@ -361,13 +361,13 @@ fn halt(activation: &Activation<'_>) -> Halt {
 }
 
 impl<'a> Inspection<'_, 'a> {
-    /// The position.
+    /// Returns the position.
     pub fn at(&self) -> Position {
         self.at
     }
 
-    /// Passes to `ask` an activation, counted from 0 for the innermost, and a way to find the last
-    /// write to one of its locals.
+    /// Passes an activation to `ask`, with a function that finds the last write to one of its
+    /// locals. Activations are counted from 0 for the innermost.
     ///
     /// # Errors
     /// If there is no such activation, or `ask` fails.
@@ -476,7 +476,7 @@ impl<'a> Inspection<'_, 'a> {
     }
 
     /// Returns the source variables of an activation, innermost scope first, or why there are none.
-    /// Each has its object if it has a place.
+    /// A variable with a place comes with its object.
     ///
     /// # Errors
     /// If there is no such activation, or the run cannot be followed.
@@ -532,7 +532,7 @@ impl<'a> Inspection<'_, 'a> {
         })
     }
 
-    /// The globals of WebAssembly.
+    /// Returns the globals of WebAssembly.
     pub fn module_globals(&self) -> Vec<super::Local> {
         let program = self.debugger.run.program;
         let all = afterimage_replay::state::wasm_globals(program, self.contents);
@@ -546,13 +546,13 @@ impl<'a> Inspection<'_, 'a> {
         all.collect()
     }
 
-    /// Reads `count` bytes of memory 0 from an address on, or as many as exist.
+    /// Reads `count` bytes of memory 0 from an address on, or fewer if memory ends earlier.
     pub fn memory(&self, address: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         if self.contents.memory(address, &mut bytes) {
             return bytes;
         }
-        // Memory ends before the last of these bytes.
+        // Memory ends before the last requested byte, so search for its end.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = high - (high - low) / 2;

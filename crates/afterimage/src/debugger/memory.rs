@@ -10,10 +10,10 @@ use anyhow::Result;
 
 use super::{Debugger, Direction, Position};
 
-/// The largest number of bytes that are looked up one by one.
+/// The maximum number of bytes to look up one by one.
 const FEW: u64 = 16;
-/// The number of stretches to follow that write to the same line of memory but not to the bytes.
-/// After that, the run is executed again to tell such stretches apart.
+/// The maximum number of stretches to follow in vain, because they write only near the bytes. After
+/// that, the run is executed again to find which stretches write the bytes.
 const MISSES: usize = 2;
 
 impl Debugger<'_> {
@@ -37,7 +37,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The position after an operator.
+    /// Returns the position after an operator.
     fn after(&self, at: Position) -> Result<Position> {
         let ops = self.ops(self.block(at.time)?);
         if ops.is_some_and(|ops| at.op + 1 < ops.end) {
@@ -82,7 +82,7 @@ impl Debugger<'_> {
             };
             let at = Position::new(step.time, op);
             match direction {
-                // A write after which the run already stands is not the next write.
+                // A write before the current position is not the next write.
                 Direction::Forward if at >= from => return Ok(Some(at)),
                 Direction::Backward if at < from => found = Some(at),
                 _ => {}

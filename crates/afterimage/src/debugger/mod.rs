@@ -1,12 +1,11 @@
-//! Steps through a run in both directions. This is what debuggers and the explorer's page have in
-//! common.
+//! Steps through a run in both directions, for debuggers and for the explorer's page.
 //!
-//! A [`Debugger`] looks at a run by the user's own lines. It keeps no position:
-//! [`step`](Debugger::step) and [`run_to`](Debugger::run_to) take a position and return the next
-//! one, and all other questions also take a position. Positions are found in the path, so their
-//! distance does not matter. The values of variables are found by following the run from the last
-//! snapshot or checkpoint before the position. If that is far away, snapshots are taken in between
-//! and kept for the debugger's lifetime.
+//! A [`Debugger`] steps by the user's own lines. It keeps no position: [`step`](Debugger::step) and
+//! [`run_to`](Debugger::run_to) take a position and return the next one, and all other questions
+//! take a position, too. Positions are found in the path, so their distance does not matter. The
+//! values of variables are found by following the run from the last snapshot or checkpoint before
+//! the position. If this stretch is long, snapshots are taken within it and kept for the debugger's
+//! lifetime.
 
 mod frames;
 mod inspect;
@@ -65,7 +64,7 @@ impl Position {
     }
 }
 
-/// A run that is stepped through.
+/// Steps through a run.
 pub struct Debugger<'a> {
     program: NamedProgram<'a>,
     folded: &'a Folded<'a>,
@@ -141,7 +140,7 @@ pub fn with_debugger<R>(
 }
 
 impl<'a> Debugger<'a> {
-    /// Returns the recording, as the debugger uses it.
+    /// Returns the session with the recording.
     pub fn session(&self) -> &'a Session {
         self.program.session
     }
@@ -156,8 +155,8 @@ impl<'a> Debugger<'a> {
         self.program.source
     }
 
-    /// Returns the source positions of code, with library code as the user's own line that called
-    /// it.
+    /// Returns the source positions of code. Library code has the position of the user's own line
+    /// that called it.
     pub fn folded(&self) -> &'a Folded<'a> {
         self.folded
     }
@@ -208,7 +207,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The position before block T.
+    /// Returns the position before block T.
     pub(crate) fn first_of(&self, time: u64) -> Result<Position> {
         let (function, block) = self.block(time)?;
         let first = self.bodies.first_of(function, block)?;
@@ -295,8 +294,8 @@ impl<'a> Debugger<'a> {
         Ok(self.tables.has_lines(self.code(), self.folded, function)?)
     }
 
-    /// The functions of the user's own code that contain an operator, innermost first. All but the
-    /// last were inlined.
+    /// Returns the functions of the user's own code that contain an operator, innermost first. All
+    /// but the last were inlined.
     fn own_frames(&self, offset: OrigOffset) -> Rc<[InlinedFrame]> {
         if let Some(known) = self.frames.borrow().get(&offset) {
             return Rc::clone(known);
@@ -306,13 +305,13 @@ impl<'a> Debugger<'a> {
         found
     }
 
-    /// The first block of a function.
+    /// Returns the first block of a function.
     fn root(&self, function: FuncId) -> Option<BlockId> {
         let code = self.run.program.function(function)?;
         Some(code.cfg.graph.root())
     }
 
-    /// The operators of a block.
+    /// Returns the operators of a block.
     fn ops(&self, (function, block): (FuncId, BlockId)) -> Option<std::ops::Range<u32>> {
         let code = self.run.program.function(function)?;
         let ops = &code.cfg.blocks.get(block)?.ops;

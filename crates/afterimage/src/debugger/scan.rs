@@ -14,10 +14,10 @@ use anyhow::{Result, anyhow};
 use super::stops::Points;
 use super::{Debugger, Direction, Position, RunTo, StopPoint};
 
-/// The number of executions to examine together: first this many, later more.
+/// The number of executions to examine together at first; later, more are examined together.
 const FIRST: u64 = 1 << 5;
 const MOST: u64 = 1 << 15;
-/// If a line has more than one arrival in this many blocks, its arrivals are found by walking along
+/// The number of blocks per arrival below which the arrivals at a line are found by walking along
 /// the path.
 const DENSE: u64 = 1 << 9;
 
@@ -77,7 +77,7 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Finds executions of a point that may stop, with their numbers, in order.
+    /// Finds the executions of a point at which the run may stop, with their numbers, in order.
     fn executions(
         &self,
         point: &StopPoint<'a>,
@@ -91,8 +91,8 @@ impl<'a> Debugger<'a> {
             && end.time - begin.time < DENSE * (last - first)
         {
             let found = self.arrivals_between((line, point.function()), begin, end)?;
-            // Another arrival may stop at the same position, so the arrivals found may be too few
-            // or too many.
+            // Two arrivals may stop at the same position, so the number of arrivals found may be
+            // wrong.
             if found.len() as u64 == last - first + 1 {
                 let all = numbers.zip(found);
                 return Ok(all

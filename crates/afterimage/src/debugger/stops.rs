@@ -27,7 +27,7 @@ pub enum StopAt {
     /// A line, a function or an operator, as `--at` of all commands takes it: `parser.c:42`,
     /// `parse`, `@0x1f3`.
     Place(String),
-    /// A line of a file. If the line has no code, the next line with code.
+    /// A line of a file or, if the line has no code, the next line with code.
     Line {
         /// The path in the debug information, or a suffix of it.
         path: String,
@@ -94,7 +94,8 @@ impl fmt::Display for Hits {
 }
 
 impl Hits {
-    /// The nearest execution at which the run stops, going up or down from this number.
+    /// Returns the number of the nearest execution at which the run stops, from this number on in
+    /// the given direction.
     fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
         match (self, direction) {
             (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),
@@ -121,7 +122,7 @@ pub struct StopPoint<'a> {
     hits: Option<Hits>,
 }
 
-/// A place with its line, and the function that contains all its code.
+/// A place with its line and the function that contains all its code, if each is unique.
 type Found<'a> = (Points<'a>, Option<Line>, Option<FuncId>);
 
 pub(super) enum Points<'a> {
@@ -135,8 +136,8 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// The position where the run stopped. `None` if nothing stops the run before its end or
-    /// beginning.
+    /// The position where the run stopped; `None` if it reached its end or beginning without
+    /// stopping.
     pub at: Option<Position>,
     /// The points that stopped the run there.
     pub points: Vec<usize>,
@@ -149,7 +150,8 @@ pub struct RunTo {
 }
 
 impl<'a> StopPoint<'a> {
-    /// Returns the chosen line. It differs from the requested line if that has no code.
+    /// Returns the chosen line. It differs from the requested line if the requested line has no
+    /// code.
     pub fn line(&self) -> Option<Line> {
         self.line
     }
@@ -308,7 +310,7 @@ impl<'a> Debugger<'a> {
 
     /// Returns where the run stops next, or stopped last, for one of these points. Does not look
     /// beyond `bound`. O(log executions) for each point without a condition. For a point with a
-    /// condition, the executions are examined one by one.
+    /// condition, examines the executions one by one.
     ///
     /// # Errors
     /// If the run cannot be followed, a condition names an unknown variable, or the search was
@@ -324,7 +326,7 @@ impl<'a> Debugger<'a> {
             at: bound,
             ..RunTo::default()
         };
-        // Points without a condition limit how far to examine the points with one.
+        // Points without a condition come first, because they limit the search for the others.
         let mut order = Vec::from_iter(0..points.len());
         order.sort_by_key(|&point| points[point].condition.is_some());
         for point in order {
@@ -353,7 +355,7 @@ impl<'a> Debugger<'a> {
         Ok(found)
     }
 
-    /// Returns how many executions of a point stop at a position or before.
+    /// Returns the number of executions of a point that stop at a position or before it.
     pub fn count_by(&self, point: &StopPoint<'a>, at: Position) -> Result<u64> {
         let mut count = match &point.place {
             Points::Line(all) => all.by(at.time)?,
@@ -370,7 +372,7 @@ impl<'a> Debugger<'a> {
         Ok(count)
     }
 
-    /// Returns where the k-th execution of a point stops, from 1.
+    /// Returns the position where the k-th execution of a point stops, from 1.
     pub(super) fn execution(
         &self,
         point: &StopPoint<'a>,
@@ -419,8 +421,8 @@ impl<'a> Debugger<'a> {
         Ok(Some((visit, position)))
     }
 
-    /// Returns the nearest stopping execution beyond a position. With a condition, does not look
-    /// beyond an execution that was already found.
+    /// Returns the nearest execution beyond a position at which the run stops. With a condition,
+    /// does not search beyond a stop that was already found.
     fn nearest(
         &self,
         point: &StopPoint<'a>,
@@ -484,8 +486,8 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the positions at which a point stops the run, after the first of two positions and
-    /// up to the second, in order of time. Returns at most `most` of them, those nearest to the
-    /// first.
+    /// up to the second, in order of time. Returns at most `most` positions, those nearest to the
+    /// first of the two.
     ///
     /// # Errors
     /// Like [`run_to`](Self::run_to).
@@ -607,5 +609,5 @@ pub struct LineMoment {
     pub which: &'static str,
 }
 
-/// The number of lines to try after a line that has no code.
+/// The maximum number of lines to try after a line without code.
 const NEXT_LINES: usize = 64;

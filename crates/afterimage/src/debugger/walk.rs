@@ -2,9 +2,9 @@
 //!
 //! A *frame* is an activation, or a function of the user's own that was inlined into its code.
 //! Stepping over goes to the next arrival at a line in a frame that is open now. Stepping out goes
-//! to an arrival in a frame around the innermost one, and stepping in goes to the next arrival
-//! anywhere. Backward steps work likewise. Stepping out of an activation leads into the middle of
-//! the calling line: right after the call, or right before it.
+//! to the next arrival in a frame around the innermost one. Stepping in goes to the next arrival in
+//! any frame. Backward steps work likewise. Stepping out of an activation leads to the calling
+//! line: right after the call, or right before it when going backward.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -57,8 +57,8 @@ impl Direction {
 /// The number of arrivals examined between checks for cancellation.
 const ASK: u32 = 1 << 12;
 
-/// A frame of the user's own code in an activation. It is identified by the functions from the
-/// outermost one inwards, each with the place where it calls the next.
+/// A frame of the user's own code in an activation. It is identified by its functions, outermost
+/// first, each with the place where it calls the next.
 #[derive(Clone, Debug)]
 struct Chain {
     function: FuncId,
@@ -70,7 +70,7 @@ impl Chain {
         self.inlined.len().max(1)
     }
 
-    /// The name and the call of the frame at a depth; 0 is the activation itself.
+    /// Returns the name and the call of the frame at a depth. Depth 0 is the activation itself.
     fn level(&self, level: usize) -> Option<(Option<&str>, Option<Location>)> {
         let from = self.inlined.len().checked_sub(level + 1)?;
         let frame = self.inlined.get(from)?;
@@ -109,7 +109,7 @@ struct Open<'d, 'a> {
 }
 
 impl Open<'_, '_> {
-    /// The chain of the activation at a depth; 1 is the outermost.
+    /// Returns the chain of the activation at a depth. Depth 1 is the outermost activation.
     fn chain(&self, depth: usize) -> Result<Option<Chain>> {
         if let Some(known) = self.known.borrow().get(&depth) {
             return Ok(known.clone());
@@ -148,7 +148,7 @@ struct Passed {
     /// The line that a forward step leaves.
     line: Option<Line>,
     level: usize,
-    /// Whether inlined code was passed since the last line of an open frame.
+    /// Whether the step has passed inlined code since the last line of an open frame.
     inside: bool,
     /// The line that was found, with the depth of its activation and its frame.
     last: Option<(Line, usize, Chain)>,
@@ -167,8 +167,8 @@ impl Passed {
         }
     }
 
-    /// Processes the next arrival. `arrived` is the open frame to which it belongs, if any. Returns
-    /// whether the step is complete.
+    /// Processes the next arrival. `arrived` is the open frame of the arrival, if it has one.
+    /// Returns whether the step is complete.
     fn is_over(
         &mut self,
         at: Position,
@@ -204,10 +204,9 @@ impl Passed {
 }
 
 impl<'a> Debugger<'a> {
-    /// Returns where a step leads. Returns `None` if the step would go beyond the run's end or
-    /// beginning.
+    /// Returns the position to which a step leads, or `None` if the step would leave the run.
     ///
-    /// Takes O(blocks on the way). A call that is passed over takes O(depth of the grammar).
+    /// Takes O(blocks on the way). Each call that is passed over takes O(depth of the grammar).
     ///
     /// # Errors
     /// If the path cannot be read, or the step was interrupted.
@@ -225,8 +224,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns the position of the next executed operator, or of the previous one. Returns `None`
-    /// beyond the run's end or beginning.
+    /// Returns the position of the next or previous executed operator, or `None` if there is none.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -263,7 +261,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The depth of the innermost activation that contains the user's own code, from 1.
+    /// Returns the depth of the innermost activation that contains the user's own code, from 1.
     fn own_depth(&self, at: Position) -> Result<Option<usize>> {
         let mut cursor = self.path().cursor();
         cursor.seek(at.time)?;
@@ -281,8 +279,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Goes to the next arrival in an open frame. Among the frames of the activation at `level`,
-    /// only the first `frames` count, and nothing after that activation is searched.
+    /// Goes to the next arrival in an open frame. In the activation at `level`, only the first
+    /// `frames` frames count. Does not search beyond this activation.
     fn over(
         &self,
         from: Position,
@@ -367,7 +365,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The position right after the return of the activation at this depth, in the user's own code.
+    /// Returns the position right after the return of the activation at this depth, in the user's
+    /// own code.
     fn returned(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -392,7 +391,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The position right before the call of the activation at this depth, in the user's own code.
+    /// Returns the position right before the call of the activation at this depth, in the user's
+    /// own code.
     fn called(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -423,7 +423,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// The first arrival at or after a position.
+    /// Returns the first arrival at or after a position.
     pub(super) fn arrival_from(&self, from: Position) -> Result<Option<Position>> {
         let mut steps = self.lines(from, Direction::Forward, Enter::Calls)?;
         while let Some(step) = steps.next()? {
@@ -462,7 +462,7 @@ impl<'a> Debugger<'a> {
         )?)
     }
 
-    /// The nearest arrival beyond a position.
+    /// Returns the nearest arrival beyond a position.
     fn next_line(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
         let mut steps = self.lines(from, direction, Enter::Calls)?;
         while let Some(step) = steps.next()? {
@@ -474,8 +474,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Returns the position where an arrival at a line stops. It is at the line, but not before the
-    /// end of the function's prologue, which puts variables in their places.
+    /// Returns the position at which an arrival at a line stops. It is not before the end of the
+    /// function's prologue, which puts variables in their places.
     pub(super) fn arrived(&self, step: &LineStep) -> Result<Position> {
         let position = match step.op {
             Some(op) => Position::new(step.time, op),
@@ -500,13 +500,13 @@ impl<'a> Debugger<'a> {
         Ok(position.max(self.canonical(prologue.behind(entered))?))
     }
 
-    /// The user's own line of an operator.
+    /// Returns the user's own line of an operator.
     pub(super) fn line(&self, offset: afterimage_ids::OrigOffset) -> Option<Location> {
         use afterimage_profile::Source as _;
         self.folded.locate(offset)
     }
 
-    /// The operator of a position.
+    /// Returns the operator of a position.
     pub(super) fn op(at: Position) -> OpId {
         OpId::from_u32(at.op)
     }

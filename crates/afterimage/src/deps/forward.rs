@@ -13,8 +13,8 @@ use anyhow::{Context, Result};
 use super::{Finder, Point};
 
 impl Finder<'_, '_> {
-    /// The uses of an operator's result, and the blocks that depend on it, up to `depth` steps
-    /// forward.
+    /// Returns the uses of an operator's result, and the blocks that depend on it, up to `depth`
+    /// steps forward.
     pub(super) fn users(
         &self,
         point: Point,
@@ -82,7 +82,7 @@ impl Finder<'_, '_> {
             let op = OpId::from_u32(op);
             let statement = self.statement(instance, op)?;
             let calls = matches!(statement, Some(one) if matches!(one.kind, Kind::Call(_)));
-            // If the guest calls a function, the result is produced in the callee.
+            // The result of a call to a guest function is produced in the callee.
             let takes = !calls || values.host_call(instance)?.is_some();
             let point = Point {
                 instance,
@@ -165,7 +165,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// A use, with the further uses to which it leads.
+    /// Describes a use, with the further uses to which it leads.
     fn of_use(&self, found: &Use, depth: u32, seen: &mut HashSet<Point>) -> Result<DepsUse> {
         let instance = found.instance(self.scene.values)?;
         let (time, function, offset) = self.when(instance, found.op)?;
@@ -177,7 +177,7 @@ impl Finder<'_, '_> {
         };
         let trapped = self.trapped_at(function, found.op, time);
         let values = match found.statement.kind {
-            // A return passes on the value unchanged.
+            // A return only passes on the value.
             Kind::Return => Vec::new(),
             _ if trapped.is_some() => Vec::new(),
             _ => match self.values_of(&execution, found.op) {
@@ -205,8 +205,8 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// Returns the dependents of a use. A call by the guest only passes on its arguments, as a
-    /// return or a throw does. They are reported where they are used.
+    /// Returns the dependents of a use. A call, a return or a throw in the guest only passes values
+    /// on, so they are reported where they are used.
     fn after_use(
         &self,
         instance: Instance,
@@ -243,7 +243,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A block that was executed because of a decision or a call.
+    /// Describes a block that was executed because of a decision or a call.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
         let function = function.context("a function that is not in the program")?;

@@ -1,5 +1,5 @@
-//! The host's reads and results: the origins of the bytes that it read, and the calls that produced
-//! results.
+//! Describes the host's part in dependences: the origins of the bytes that it read, and the results
+//! that it gave.
 
 use afterimage_present::{Dependence, DependsOn, HostGave};
 use afterimage_replay::steps::Range;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::{Finder, Point};
 
-/// The number of bytes of a part to show.
+/// The maximum number of a part's bytes to show.
 const SHOWN: u64 = 24;
 
 impl Finder<'_, '_> {
@@ -40,8 +40,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Describes the host's writes in a call, or one of its results. If the host acted on its own,
-    /// there is no caller.
+    /// Describes the host's writes in a call, or one of the call's results. There is no caller if
+    /// the host acted on its own.
     pub(super) fn of_host(
         &self,
         call: u64,

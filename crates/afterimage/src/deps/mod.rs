@@ -1,4 +1,4 @@
-//! The dependences and the dependents of an execution of a statement.
+//! Answers what an execution of a statement depends on, and what depends on it.
 
 mod forward;
 mod host;
@@ -34,19 +34,21 @@ pub struct DepsQuery {
     pub direction: DepsDirection,
     /// The dependences to follow.
     pub along: DepsAlong,
-    /// The number of steps, at most [`DEEPEST`](Self::DEEPEST): 1 gives only direct dependences.
+    /// The number of steps, at most [`DEEPEST`](Self::DEEPEST). One step gives only direct
+    /// dependences.
     pub depth: u32,
-    /// The largest number of uses to list for one execution, and of parts for a copy's source.
+    /// The maximum number of uses to list for an execution, and of parts to list for the source of
+    /// a copy.
     pub limit: u64,
 }
 
 impl DepsQuery {
-    /// The largest number of steps.
+    /// The maximum number of steps.
     pub const DEEPEST: u32 = 1000;
     /// The default number of uses to list.
     pub const LIMIT: u64 = 20;
 
-    /// A query about direct dependences.
+    /// Creates a query about direct dependences.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -82,7 +84,7 @@ impl DepsQuery {
             };
             match finder.of_execution(one.site, &execution) {
                 Ok(statement) => all.push(statement),
-                // The other statements are still reported.
+                // Report the other statements nevertheless.
                 Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
                 Err(error) => return Err(error),
             }
@@ -105,12 +107,12 @@ impl DepsQuery {
     }
 }
 
-/// The least number of parts that a read may have before the list is cut: the number of bytes in a
+/// The number of parts up to which a read is always listed in full: the number of bytes in a
 /// vector.
 const LEAST_PARTS: u64 = 16;
 
 /// An operator in an execution of a node. If `takes` is false, only its decision, call or throw
-/// matters, not the values that it passes on.
+/// matters, not the values it passes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Point {
     instance: Instance,
@@ -129,8 +131,8 @@ struct Finder<'s, 'a> {
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 
-/// Whether an operand is only passed on by a call or throw, so that it does not influence whether
-/// that happens.
+/// Whether a call or throw only passes on the operand, so that the operand does not influence
+/// whether it happens.
 fn is_passed_on(role: &str) -> bool {
     matches!(role, "argument" | "carried")
 }
@@ -161,7 +163,7 @@ impl Finder<'_, '_> {
             (DepsDirection::Backward, _) => {
                 dependences = Some(self.dependences(point, self.query.depth, &mut seen)?);
             }
-            // An operator that trapped produced nothing, and allowed nothing to be executed.
+            // An operator that trapped produced no value, and no execution depends on it.
             (DepsDirection::Forward, Some(_)) => users = Some(DepsUsers::default()),
             (DepsDirection::Forward, None) => {
                 users = Some(self.users(point, self.query.depth, &mut seen)?);
@@ -177,7 +179,7 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// The values that an execution of a statement produced.
+    /// Returns the values that an execution of a statement produced.
     fn values_of(&self, execution: &Execution, op: OpId) -> Result<Vec<TypedValue>, ValuesError> {
         let given = self
             .scene
@@ -187,7 +189,7 @@ impl Finder<'_, '_> {
         Ok(given.collect())
     }
 
-    /// Why an operator trapped in its block at a time, if it did.
+    /// Returns why an operator trapped in the block at this time, if it did.
     fn trapped_at(&self, function: FuncId, op: OpId, time: u64) -> Option<&str> {
         let trapped = self.trapped.as_ref();
         let here = trapped.filter(|trapped| trapped.is_at(function, op, time));
@@ -246,7 +248,7 @@ impl Finder<'_, '_> {
         Ok(dependences)
     }
 
-    /// The data dependences of a statement, with their origins.
+    /// Adds the data dependences of a statement, with their origins.
     fn data(
         &self,
         point: Point,
@@ -267,7 +269,7 @@ impl Finder<'_, '_> {
             if !point.takes && is_passed_on(found.role) {
                 continue;
             }
-            // A copy may have as many parts as bytes.
+            // In a copy, each byte may have its own origin.
             if found.bytes > 0 || found.elements > 0 {
                 parts += 1;
                 role = found.role;
@@ -302,8 +304,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the decisions by which a statement's operands were moved to the place that takes
-    /// them. Leaves out decisions that are `known` to decide its execution.
+    /// Returns the decisions that moved a statement's operands to the place that takes them. Leaves
+    /// out the `known` decisions, which also decide its execution.
     fn moved(
         &self,
         point: Point,
@@ -325,7 +327,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// The statement of an operator in a node.
+    /// Returns the statement of an operator in a node.
     fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>> {
         let values = self.scene.values;
         let program = self.scene.traced.program();
@@ -420,7 +422,7 @@ impl Finder<'_, '_> {
         Some(OpId::from_u32(end.checked_sub(1)?))
     }
 
-    /// The time, function and offset of an operator in an execution of a node.
+    /// Returns the time, function and offset of an operator in an execution of a node.
     fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &self.scene.values.path().nodes()[instance.node];
         let function = self.scene.traced.program().function(node.function);

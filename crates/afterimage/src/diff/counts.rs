@@ -33,7 +33,7 @@ pub(super) fn line_counts(
     Ok(Some(rows.iter().map(|row| (row.line, row.count)).collect()))
 }
 
-/// Returns the lines whose counts differ, largest differences first, and the number of such lines.
+/// Returns the lines whose counts differ, the largest differences first, and their total number.
 pub(super) fn differences(
     a: &BTreeMap<Line, u64>,
     b: &BTreeMap<Line, u64>,
@@ -48,7 +48,7 @@ pub(super) fn differences(
     let rows = all.into_iter();
     let rows = rows.map(|(line, counts)| LineDifference { line, counts });
     let mut rows: Vec<_> = rows.filter(|row| row.counts[0] != row.counts[1]).collect();
-    // Whether a line was executed at all says more than how often. Otherwise the ratio decides.
+    // Lines that only one run executed come first. The ratio decides the order of the others.
     let rank = |row: &LineDifference| {
         let [low, high] = [
             row.counts[0].min(row.counts[1]),

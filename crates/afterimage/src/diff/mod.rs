@@ -24,7 +24,7 @@ pub struct DiffQuery {
     pub top: Option<usize>,
 }
 
-/// How two executions differ.
+/// The differences between two executions.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Differences {
@@ -34,18 +34,18 @@ pub enum Differences {
     Versions(Box<VersionsDocument>),
 }
 
-/// How to compare the programs of two recordings.
+/// The way to compare the programs of two recordings.
 pub enum Programs {
-    /// Step by step: the programs are the same.
+    /// Step by step, because the programs are the same.
     Same,
-    /// Step by step: the programs are the same except for these differences.
+    /// Step by step, because the programs are the same except for these differences.
     Alike(Alike),
-    /// By corresponding statements.
+    /// By corresponding statements, because the programs are two versions.
     Versions,
 }
 
 impl Programs {
-    /// How the programs of two recordings compare.
+    /// Chooses how to compare the programs of two recordings.
     pub fn of([a, b]: [&Session; 2]) -> Self {
         if a.bytes() == b.bytes() {
             return Self::Same;

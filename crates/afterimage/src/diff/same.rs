@@ -24,7 +24,7 @@ use crate::inputs::{endings, remark_different_inputs};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
-/// The number of calls around a difference to search for the user's own code.
+/// The maximum number of calls around a difference to search for the user's own code.
 const FRAMES: usize = 64;
 
 /// The data needed to follow a recording.
@@ -39,7 +39,7 @@ impl Opened<'_> {
     }
 }
 
-/// How to compare and show two runs of the same program.
+/// The options for comparing and showing two runs of the same program.
 pub struct SameQuery<'s> {
     /// Whether to also compare how often lines were executed.
     pub lines: bool,
@@ -71,7 +71,8 @@ pub fn same<R>(
         Operators::new(b.program(), b.bytes(), sources[1]),
     ];
     let mut lines = (None, 0);
-    // Lines are identified by the numbers of their files.
+    // Lines are compared by the numbers of their files, which are the same if the lists of files
+    // are equal.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if found.first.is_some() && query.lines && known {
         let of_a = counts::line_counts(a, &names[0], sources[0])?;
@@ -260,7 +261,7 @@ fn number(traced: &Session, step: &Step, op: OpId) -> Result<u64> {
     )?)
 }
 
-/// The calls that wrote different output.
+/// Returns the calls that wrote different output.
 fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec<OutputPlaces>> {
     let number = |traced: &Session, written: Option<&Written>| -> Result<u64> {
         let Some(written) = written else {
@@ -285,7 +286,7 @@ fn outputs(a: &Session, b: &Session, found: Vec<OutputDifference>) -> Result<Vec
     places.collect()
 }
 
-/// The decision at which control diverged.
+/// Returns the decision at which control diverged.
 fn decision(a: &Session, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
     let before = parting.time - 1;
     let mut decided = Vec::new();

@@ -9,17 +9,17 @@ use anyhow::{Context, Result};
 use crate::Session;
 use crate::slice::{Wanted, find};
 
-/// How to show slices.
+/// The options for showing slices.
 pub struct SlicesShown<'s> {
-    /// The largest number of lines of each slice.
+    /// The maximum number of lines to show of each slice.
     pub limit: usize,
     pub style: Style,
     /// Builds the values of a recording if they do not exist yet.
     pub ensure_values: &'s dyn Fn(&Session) -> Result<()>,
 }
 
-/// Writes a slice for each question about two recordings that requests one. Returns `false` if no
-/// question does.
+/// Writes the slices that the questions about two recordings request. Returns `false` if no
+/// question requests one.
 ///
 /// # Errors
 /// If a run cannot be followed, or the slices cannot be written.

@@ -102,7 +102,7 @@ pub fn versions<R>(
     )
 }
 
-/// How to match and show the statements of two versions.
+/// The options for matching and showing the statements of two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatchQuery {
     /// Whether to use names of functions as a hint.

@@ -1,4 +1,4 @@
-//! When a place was executed.
+//! Answers when a place was executed.
 
 use afterimage_present::{ExecutionTime, ExecutionsDocument};
 use afterimage_profile::location::Place;
@@ -18,12 +18,13 @@ pub struct ExecutionsQuery {
     pub bounds: Bounds,
     /// The maximum number of executions to report, evenly spread by execution number.
     pub limit: u64,
-    /// A moment. If given, the report also has the number of executions up to then.
+    /// A moment. If it is given, the report also contains the number of executions up to this
+    /// moment.
     pub by: Option<String>,
 }
 
 impl ExecutionsQuery {
-    /// The number of executions up to which all are found without the whole path.
+    /// The maximum number of executions for which all are found without the whole path.
     pub const FEW: u64 = 8;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {
@@ -84,7 +85,7 @@ impl ExecutionsQuery {
         let shown = within.min(self.limit.max(1));
         let mut executions = Vec::new();
         for index in 0..shown {
-            // The first and the last execution are among them.
+            // The executions to show include the first and the last.
             let further = match shown {
                 1 => 0,
                 _ => u128::from(index) * u128::from(within - 1) / u128::from(shown - 1),

@@ -1,4 +1,4 @@
-//! A function's control flow in a stretch of the run.
+//! Answers how control flowed through a function in a stretch of the run.
 
 use afterimage_ids::BlockId;
 use afterimage_present::document::objects::Function;
@@ -23,9 +23,9 @@ pub struct FlowQuery {
 }
 
 impl FlowQuery {
-    /// The largest number of calls whose paths are listed. Each call must be examined.
+    /// The maximum number of calls for which to list paths. Each call must be examined.
     pub const CALLS: u64 = 10_000;
-    /// The largest number of blocks of a path that are listed.
+    /// The maximum number of blocks to list of a path.
     const BLOCKS: usize = 64;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<FlowDocument> {

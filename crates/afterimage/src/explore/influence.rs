@@ -1,4 +1,4 @@
-//! The influence of an input byte: the statements and output bytes that depend on it.
+//! Finds the influence of an input byte: the statements and the output bytes that depend on it.
 
 use std::collections::HashSet;
 
@@ -17,11 +17,11 @@ use crate::steps::follow_for;
 /// Asks which statements and which bytes of output depend on a byte of input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InfluenceQuery {
-    /// The file, by the path that the program opened. Standard input if `None`.
+    /// The path with which the program opened the file. `None` means standard input.
     pub file: Option<String>,
     /// The number of the byte, from 0.
     pub byte: u64,
-    /// Whether to follow only values: neither control dependences nor the computation of addresses.
+    /// Whether to follow only values, without control dependences or the computation of addresses.
     pub thin: bool,
 }
 
@@ -83,7 +83,7 @@ impl InfluenceQuery {
     }
 }
 
-/// Finds the bytes of output among those that the host read.
+/// Finds the output bytes among the bytes that the host read.
 fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOutput>> {
     let mut found = Vec::new();
     let starts: HashSet<u64> = took.iter().map(|took| took.start).collect();
@@ -125,8 +125,7 @@ fn overlaps(put: &Put, took: &HostTook) -> bool {
     parts(put, took).next().is_some()
 }
 
-/// The numbers of the bytes of a stream that a call wrote and that are among those that the host
-/// read.
+/// Returns the numbers, within a stream, of the bytes that a call wrote and that the host read.
 fn parts<'p>(put: &'p Put, took: &'p HostTook) -> impl Iterator<Item = u64> + 'p {
     let mut at = put.before;
     let end = put.before.saturating_add(put.bytes);

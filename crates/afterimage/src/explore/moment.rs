@@ -1,4 +1,4 @@
-//! The name of a moment.
+//! Finds the name of a moment.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::MomentDocument;
@@ -109,7 +109,7 @@ impl MomentQuery {
     }
 }
 
-/// The number of arrivals to examine in one block.
+/// The maximum number of arrivals to examine in one block.
 const IN_BLOCK: u64 = 64;
 
 /// Finds the last arrival at a line that is not after a moment.

@@ -1,4 +1,4 @@
-//! The program's output, with its times.
+//! Reports the program's output, with the time of each write.
 
 use std::fmt::Write as _;
 
@@ -19,12 +19,12 @@ pub struct OutputQuery {
 /// The maximum number of calls to report for each stream.
 const WRITES: usize = 20_000;
 
-/// For a run whose values are not built, at most one in this many of its stretches is built, and
-/// output is reported as far as these show it. Building all values may take many times as long as
-/// the run did.
+/// For a run without values, the reciprocal of the share of stretches that may be built. Output
+/// beyond these stretches is not reported, because building all values may take many times as long
+/// as the run did.
 const PART: usize = 16;
 
-/// Whether as many stretches were built as are allowed.
+/// Whether the allowed number of stretches has been built.
 fn is_far(scene: &Scene<'_, '_>) -> Result<bool> {
     let built = scene.traced.epochs()?.built();
     let is_many = scene.traced.path()?.segments().are_many();

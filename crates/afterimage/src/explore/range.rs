@@ -1,4 +1,4 @@
-//! Counts of a source file's lines in a stretch of the run.
+//! Counts the lines of a source file in a stretch of the run.
 
 use std::collections::HashMap;
 
@@ -77,7 +77,7 @@ pub(super) fn bound(
     Ok(())
 }
 
-/// Counts how often lines were arrived at.
+/// Counts the arrivals at lines.
 fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -> Result<Window> {
     with_names(session, |program| {
         let positions = program.positions()?;
@@ -122,8 +122,8 @@ pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(Func
     Ok(block.map(|&block| (node.function, block)))
 }
 
-/// The ways out of a branch. Directions with the same target are counted together, as in the path.
-/// The rest of `count` left the function.
+/// Returns the ways out of a branch. Directions with the same target are counted together, as in
+/// the path. The rest of `count` left the function.
 fn ways(function: &Function, block: BlockId, count: u64, counts: &WindowCounts) -> Vec<SourceWay> {
     let mut found: Vec<(BlockId, SourceWay)> = Vec::new();
     for &edge in function.cfg.graph.out_edges(block) {

@@ -1,4 +1,4 @@
-//! Source files with exact counts.
+//! Reports source files with exact counts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use super::range;
 use crate::Session;
 use crate::trace::Bounds;
 
-/// Asks for the text of a source file, and for how often each of its lines was executed.
+/// Asks for the text of a source file, and for the number of executions of each line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceQuery {
     /// The path of the file in the debug information.

@@ -1,4 +1,4 @@
-//! The contents of a recording that anyone who receives it can read.
+//! Describes the contents of a recording that anyone who receives it can read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,8 +56,8 @@ pub(super) fn disclosed(
     })
 }
 
-/// Counts the traffic between the run and the host. Paths of files are known if the recording has
-/// values.
+/// Counts the traffic between the run and the host. The paths of files are known only if the
+/// recording has values.
 fn moved(recording: &Recording) -> Result<Vec<Traffic>> {
     let (file, imports) = (recording.file(), &recording.program().imports);
     let named = || {
@@ -90,8 +90,8 @@ fn traffic_row(row: Traffic) -> InfoTraffic {
     }
 }
 
-/// The folders that contain the paths, without folders inside others. The author's own folders come
-/// first.
+/// Returns the folders that contain the paths, without folders inside others. The author's own
+/// folders come first.
 fn folders(paths: &[String]) -> Vec<String> {
     let folder = |path: &String| {
         let end = path.rfind(['/', '\\'])?;

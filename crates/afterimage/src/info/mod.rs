@@ -26,7 +26,7 @@ use crate::monitor::Monitor;
 use crate::source::source_map;
 use sizes::InUse;
 
-/// The number of frames to show of a deep stack.
+/// The maximum number of frames of a stack to show.
 const FRAMES: usize = 20;
 
 /// Returns the result. If it cannot be read, adds the reason to `problems` and returns `None`.
@@ -100,7 +100,7 @@ pub fn info(
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
     let results = read(ended::results(file), &mut problems);
     let disclosed = disclosed::disclosed(file, loaded, &source, listed, &mut problems)?;
-    // Both parts read the log and may have reported the same problem.
+    // Two parts of the report read the log, and may report the same problem.
     problems.dedup();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
@@ -166,7 +166,7 @@ fn path(file: &TraceFile, path: &RecordedPath) -> InfoPath {
     }
 }
 
-/// The epochs of the values. Only a path without gaps has any.
+/// Returns the epochs of the values, which exist only if the path has no gaps.
 fn epochs(file: &TraceFile, path: Option<&RecordedPath>) -> Result<Option<FileEpochs>> {
     match path {
         Some(path) if path.segments().directory().left_out.is_empty() => {

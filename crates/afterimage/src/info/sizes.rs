@@ -1,4 +1,4 @@
-//! The sizes of the parts of a recording.
+//! Measures the sizes of the parts of a recording.
 
 use afterimage_present::info::{InfoClass, InfoOriginal, InfoSection, InfoStreams, InfoWindow};
 use afterimage_replay::paths::RecordedPath;
@@ -21,7 +21,7 @@ pub(super) fn streams(
 ) -> Result<InfoStreams> {
     let all = file.sections()?;
     let stored = |position: usize| all.get(position).map_or(0, |found| found.stored);
-    // The size without the overhead that the file adds to each chunk.
+    // This size excludes the overhead that the file adds to each chunk.
     let payload = |position: usize| file.section(position).map_or(0, |found| found.stored());
     let last = |kind: Kind| {
         let is_it = |section: &SectionInfo| section.kind == kind && section.complete;
@@ -74,7 +74,7 @@ pub(super) fn streams(
     } else {
         Some(Original::of_windows(values, &windows)?)
     };
-    // Data about the whole run counts in proportion to the blocks of the part.
+    // Data about the whole run counts in proportion to the part's share of the blocks.
     let part = match &original {
         Some(original) if !is_whole => original.blocks as f64 / path.length().max(1) as f64,
         _ => 1.0,
@@ -112,7 +112,7 @@ pub(super) fn streams(
             signed(sum.copies.0),
         )
         .part("directories", None, signed(sum.directory)),
-        // Chunks are packed whole, whatever they contain.
+        // Each chunk is packed as a whole, so what packing saves cannot be divided among its parts.
         InfoClass::new("overhead of chunks, minus what packing saves", None).part(
             "frame",
             None,
@@ -141,7 +141,7 @@ pub(super) fn streams(
     })
 }
 
-/// If several sections have the same role, the last one is used.
+/// Returns the role of a section. If several sections have the same role, the last section is used.
 fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     match section.kind {
         kind @ (Kind::SIMULATION | Kind::SLICE) => (kind, section.name.clone()),
@@ -149,7 +149,7 @@ fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     }
 }
 
-/// The sections in use, for kinds where the order alone does not decide.
+/// The sections in use, for kinds where the last section is not always the one in use.
 pub(super) struct InUse<'a> {
     /// The values.
     pub(super) epochs: Option<&'a FileEpochs>,
@@ -159,7 +159,7 @@ pub(super) struct InUse<'a> {
     pub(super) checkpoints: Option<Vec<usize>>,
 }
 
-/// The sections of a file.
+/// Returns the sections of a file.
 pub(super) fn sections(file: &TraceFile, in_use: &InUse<'_>) -> Result<Vec<InfoSection>> {
     let epochs = in_use.epochs;
     let sections = file.sections()?;
@@ -177,7 +177,7 @@ pub(super) fn sections(file: &TraceFile, in_use: &InUse<'_>) -> Result<Vec<InfoS
     let rows = sections.iter().enumerate().map(|(position, section)| {
         let replaced = match section.kind {
             Kind::VALUES | Kind::VALUES_INDEX => epochs.is_some() && windows[position].is_none(),
-            // The sections of several windows are used together.
+            // Several sections of this kind are in use, one for each window.
             Kind::CHECKPOINTS => {
                 let own = in_use.checkpoints.as_ref();
                 own.is_some_and(|own| !own.contains(&position))

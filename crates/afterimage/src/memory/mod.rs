@@ -1,4 +1,4 @@
-//! The contents of memory at a moment.
+//! Answers what memory contained at a moment.
 
 mod variable;
 
@@ -32,8 +32,8 @@ use variable::VariableInMemory;
 pub struct MemoryQuery {
     /// The bytes.
     pub bytes: MemoryBytes,
-    /// The moment. It is right before this place or this block is executed: `parser.c:42#7`, `50%`.
-    /// The default is the end of the run.
+    /// The moment right before this place or block is executed: `parser.c:42#7`, `50%`. The default
+    /// is the end of the run.
     pub at: Option<String>,
 }
 
@@ -54,15 +54,15 @@ pub enum MemoryBytes {
     Variable(String),
 }
 
-/// For a run without values, limits the search for the next accesses and the last write, in blocks.
-/// See [`WriteIndex::Stretches`].
+/// The maximum number of blocks to search for the next accesses and the last write, in a run
+/// without values. See [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
 /// The number of bytes that a single address stands for.
 const WORD: u64 = 8;
 
-/// Parses addresses into the first address and the number of bytes: `0x1040` for 8 bytes, or
-/// `0x1040..0x107f`, inclusive.
+/// Parses addresses: `0x1040` for 8 bytes, or `0x1040..0x107f`, inclusive. Returns the first
+/// address and the number of bytes.
 ///
 /// # Errors
 /// If the text is neither.
@@ -100,8 +100,8 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 impl MemoryQuery {
-    /// Writes every read and write of the bytes, in order. If a variable needs values and they are
-    /// missing, `ensure` builds them. The path must exist.
+    /// Writes every read and write of the bytes, in order. Calls `ensure` to build the values if a
+    /// variable needs them. The path must exist.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory, or the
@@ -292,7 +292,7 @@ impl MemoryQuery {
     }
 }
 
-/// The operator that comes next at a moment within a block.
+/// Returns the next operator at a moment within a block.
 fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);

@@ -28,12 +28,13 @@ pub(super) struct VariableInMemory<'a> {
     pub variable: VariableThere,
     variables: Variables<'a>,
     object: Object,
-    /// The value as text, if the variable may refer to contents outside its own bytes. It was read
-    /// from the whole memory.
+    /// The value as text, read from the whole memory, if the variable may refer to contents outside
+    /// its own bytes.
     contents: Option<String>,
 }
 
-/// The targets of pointers are not shown, because they are not among the bytes.
+/// Returns the limits for showing a value. Targets of pointers are not shown, because they are not
+/// among the bytes.
 fn limits() -> Limits {
     Limits {
         pointed: false,
@@ -41,7 +42,7 @@ fn limits() -> Limits {
     }
 }
 
-/// Whether an object is a structure. The contents of a container are elsewhere in memory.
+/// Whether an object is a structure and not a container, whose contents are elsewhere in memory.
 fn is_record(variables: &Variables<'_>, object: &Object) -> bool {
     let described = variables
         .plain(object.type_ref)
@@ -49,7 +50,7 @@ fn is_record(variables: &Variables<'_>, object: &Object) -> bool {
     described.is_ok_and(|described| matches!(described.kind, TypeKind::Record(_)))
 }
 
-/// Returns the text of a structure with everything in it. `None` for other types.
+/// Returns the text of a structure with all its contents, or `None` for other types.
 fn contents(variables: &Variables<'_>, object: &Object, machine: &dyn Machine) -> Option<String> {
     let rendered =
         is_record(variables, object).then(|| variables.render(object, &limits(), machine))?;
@@ -82,7 +83,7 @@ struct Held<'b> {
     address: u64,
     answer: &'b MemoryAnswer,
     names: &'b Names,
-    /// Whether anything outside these bytes was requested.
+    /// Whether data outside these bytes was requested.
     elsewhere: Cell<bool>,
 }
 
@@ -133,7 +134,7 @@ struct VariableAt {
     type_name: String,
     /// Whether the variable exists only during the call.
     local: bool,
-    /// If the variable's place may hold something else, the reason.
+    /// Why the value is doubtful, if the variable's place may hold another value.
     written: Option<Written>,
     contents: Option<String>,
 }
@@ -170,7 +171,7 @@ pub(super) fn find<'a>(
         );
     }
     let known = Variables::open(traced.bytes())?;
-    // The watch borrows `variables` for as long as the values are open.
+    // The values borrow `variables`, so it must outlive them.
     let variables = Variables::open(traced.bytes())?;
     ensure()?;
     let values = traced.values()?;
@@ -231,9 +232,8 @@ pub(super) fn find<'a>(
     })
 }
 
-/// Finds a variable at a moment, in the function executed then. At the beginning of a block, the
-/// variable may not have a place yet. In that case, it is looked up before the block's last
-/// operator.
+/// Finds a variable at a moment, in the function executed then. If the variable has no place yet at
+/// the beginning of a block, looks it up before the block's last operator.
 fn seen<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -290,7 +290,7 @@ fn seen<'a>(
                     | PathError::NotInScope { .. }
             )
         );
-        // If the variable has no place there either, the first result says more.
+        // If the variable has no place there either, keep the first result, which says more.
         if found.is_none() || value.is_ok() {
             found = Some((row.function, value));
         }
@@ -311,7 +311,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
     let at = moment.activation.offset;
     let place = scopes.map(|scopes| (scopes, at));
     let (variable, _) = variables.begin(path, place)?;
-    // An object with an address at every moment lives as long as the run.
+    // An object that has a place even without any machine state is static.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
     let whole = variables.locate(&variable, Some(at), *moment)?;
     let inside = object.memory().all(|part| {
@@ -390,7 +390,7 @@ fn global<'a>(
     })
 }
 
-/// A place for `values --at` at the moment: the place that the user named, or the function.
+/// Returns a place for `values --at`: the place in the moment that the user named, or the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -398,10 +398,10 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     }
 }
 
-/// The number of functions to name if the variable belongs to them.
+/// The maximum number of functions with such a variable to name.
 const MOST_NAMED: usize = 8;
 
-/// Names the first functions that have a variable of this name.
+/// Names the first functions that have a variable with this name.
 fn with_local(
     traced: &Session,
     names: &Names,
@@ -423,7 +423,7 @@ fn with_local(
     functions.take(MOST_NAMED).collect()
 }
 
-/// Why there are no bytes to examine.
+/// The reason why there are no bytes to examine.
 enum NotInMemory {
     /// The variable is elsewhere.
     Elsewhere(String),
@@ -431,7 +431,7 @@ enum NotInMemory {
     Size(String),
 }
 
-/// The bytes of an object.
+/// Returns the bytes of an object.
 fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     let mut ranges = object.memory();
     let (Some(range), None, 1) = (ranges.next(), ranges.next(), object.pieces.len()) else {
@@ -470,7 +470,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     })
 }
 
-/// The window of the call that executes a block.
+/// Returns the window of the call that executes a block.
 fn call(traced: &Session, time: u64) -> Result<Window> {
     let mut cursor = traced.path()?.cursor();
     cursor.seek(time)?;

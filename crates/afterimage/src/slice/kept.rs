@@ -1,4 +1,4 @@
-//! Slices stored in the recording.
+//! Stores slices in the recording, and finds stored slices.
 
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_replay::paths::RecordedPath;
@@ -20,7 +20,7 @@ pub fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Identifies the path of a run. Stored questions refer to its nodes.
+/// Returns an identifier of the run's path, because stored questions refer to the path's nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
     (path.length(), path.nodes().len() as u64)
 }
@@ -79,7 +79,7 @@ pub(super) fn keep(traced: &Session, name: &str, saved: &SavedSlice) -> Result<(
             if known.question != saved.question || known.path != saved.path {
                 return Err(is_taken(name, known));
             }
-            // The words of the questions may differ.
+            // The same slice may be stored with different words for its question.
             if known.slice == saved.slice {
                 return Ok(());
             }

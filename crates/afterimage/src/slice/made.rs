@@ -45,7 +45,7 @@ pub(super) fn made(
         };
         return Ok((saved, written));
     }
-    // If only a few dependences are followed, the run need not be.
+    // If only a few dependences are followed, it is not necessary to follow the run.
     let near = match (query.depth, query.direction, query.algorithm) {
         (Some(_), Direction::Backward, Algorithm::Full) => {
             let (follows, criteria) = (question.follows, &question.criteria);
@@ -70,5 +70,5 @@ pub(super) fn made(
     Ok((saved, written))
 }
 
-/// The largest number of executions that are looked up one by one.
+/// The maximum number of executions to look up one by one.
 const NEAR: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Slices: the direct and indirect dependences or dependents of an execution.
+//! Finds slices: the direct and indirect dependences or dependents of an execution.
 
 mod kept;
 mod made;
@@ -39,16 +39,15 @@ pub struct FoundSlice<'f, 'a> {
     session: &'a Session,
     names: &'f Names,
     source: &'f SourceMap<'a>,
-    /// The recording as the question needs it. `None` for a stored slice.
+    /// The recording with the data that the question needs; `None` for a stored slice.
     pub scene: Option<&'f Scene<'f, 'a>>,
     saved: SavedSlice,
     written: Option<Written>,
 }
 
 /// Finds a slice, in the recording if it is stored there, and passes it to `ask`. `name` is the
-/// name under which the slice will be stored later. If the name belongs to another slice, it is
-/// refused before the slice is made. The path must exist. For a question, the values must exist,
-/// too.
+/// name under which the slice will be stored later. Refuses the name of another slice before making
+/// the slice. The path must exist. For a question, the values must exist, too.
 ///
 /// # Errors
 /// If the program has no such place, the run no such execution, nothing is stored under the name,
@@ -90,7 +89,7 @@ pub fn find<R>(
 }
 
 impl FoundSlice<'_, '_> {
-    /// The program's source files.
+    /// Returns the program's source files.
     pub fn sources(&self) -> &SourceFiles {
         self.session.sources()
     }
@@ -123,7 +122,8 @@ impl FoundSlice<'_, '_> {
         self.session.code()
     }
 
-    /// Finds the exercised dependences between statements, for a graph. Follows the run.
+    /// Finds the dependences between statements that occurred in the run, for a graph. Follows the
+    /// run.
     ///
     /// # Errors
     /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! The lines of the user's own code on which an execution depends, nearest first.
+//! Finds the lines of the user's own code on which an execution depends, nearest first.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,20 @@ use serde::{Deserialize, Serialize};
 use super::start::SliceStart;
 use crate::explain::Scene;
 
-/// Asks for the lines of the user's own code that are nearest to some executions, among those on
-/// which the executions depend.
+/// Asks for the nearest lines of the user's own code on which some executions depend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearQuery {
     /// The executions: `parser.c:42#7`, `@0x1f3#last`. Executions without a slice are skipped,
     /// unless none has a slice.
     pub at: Vec<String>,
-    /// The number of lines that are enough. The search ends then.
+    /// The number of lines after which the search ends.
     pub enough: usize,
-    /// The number of lines whose nearest executions are named. Each must be counted, which takes
-    /// time.
+    /// The number of lines whose nearest executions are named. Naming an execution requires
+    /// counting, which takes time.
     pub named: usize,
 }
 
-/// A line that something depends on.
+/// A line on which an execution depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearLine {
     /// The position of the line.
@@ -39,9 +38,8 @@ pub struct NearLine {
     /// The distance of the line: the total length of the dependences in between. Data dependences
     /// are the shortest.
     pub distance: u32,
-    /// The kind of the shortest chain of dependences: `values`; `addresses` if a value is an
-    /// address that is read or written; `control` if a branch or call decided that something was
-    /// executed.
+    /// The kind of the shortest chain of dependences: `values`, `addresses` if the chain contains
+    /// an address of a read or write, or `control` if it contains a branch or call.
     pub through: &'static str,
 }
 
@@ -55,7 +53,7 @@ pub struct NearLines {
     pub cut: bool,
 }
 
-/// The largest number of executions examined.
+/// The maximum number of executions to examine.
 const EXECUTIONS: usize = 30_000;
 
 impl NearQuery {
@@ -134,7 +132,7 @@ impl NearQuery {
     }
 }
 
-/// Finds the operator that makes room for a function's frame. It lowers the stack pointer, which
+/// Finds the operator that makes room for a function's frame by lowering the stack pointer, which
 /// compilers keep in a global.
 fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     const BEGINNING: usize = 12;
@@ -149,8 +147,8 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of the C, C++ or Rust library allocates memory. The address that it returns
-/// says nothing about the data stored there.
+/// Whether a function of the C, C++ or Rust library allocates memory. The data at the returned
+/// address do not depend on the address.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "malloc",

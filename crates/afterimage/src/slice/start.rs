@@ -1,4 +1,4 @@
-//! Finds where a slice begins, from the user's query.
+//! Finds the start of a slice from the user's query.
 
 use std::collections::BTreeSet;
 
@@ -29,11 +29,12 @@ use crate::text::{harmless, pasted};
 /// The start of a slice.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// Criteria for the subject's operands, if they are separate. They are one dependence away.
+    /// The criteria for the subject's operands, if they are separate. These are one dependence away
+    /// from the subject.
     pub taken: Vec<Criterion>,
     /// The subject in words.
     pub title: String,
-    /// For a variable whose place may hold something else, the reason.
+    /// Why the value is doubtful, if the variable's place may hold another value.
     pub written: Option<Written>,
     /// The offsets of the operators in the module.
     pub offsets: Vec<OrigOffset>,
@@ -43,7 +44,7 @@ pub struct SliceStart {
 
 impl SliceStart {
     /// Finds the start of a slice. In a thin slice, the operands of the operator that killed the
-    /// program are separate. For a load or store that trapped, they are the address.
+    /// program are separate. For a load or store, only the address counts as an operand.
     pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
         match about {
             SliceAbout::Statement { at } => of_statements(scene, at, None),
@@ -155,8 +156,8 @@ fn of_statements(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Resu
     })
 }
 
-/// Finds the executions whose statements have an operand, and the operands that the other
-/// statements have.
+/// Finds the executions of statements that have an operand, and the names of the operands of the
+/// other statements.
 fn taking<'f, 'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -180,7 +181,7 @@ fn taking<'f, 'a>(
 }
 
 /// Starts at the operator that killed the program. With `thin`, its operands are separate. For a
-/// load or store that trapped, they are the address.
+/// load or store, only the address counts as an operand.
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
     let loaded = traced.module();
@@ -207,8 +208,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     };
     let criterion = criteria::of_execution(&execution).unwrap_or(Criterion {
         start: instance.time,
-        // An operator that is not a statement takes no values. Only the fact that it was reached
-        // matters.
+        // An operator that is not a statement takes no values, so only control dependences matter.
         wants: vec![Want::Block((time - instance.time) as usize)],
         reach: Reach::ALL,
     });

@@ -4,9 +4,9 @@
 //! files under a root, written into the recording.
 //!
 //! A program may name any file of the user who records it, such as a private key. So a path is
-//! resolved, including all symbolic links, before the file is opened. The file is then opened from
-//! the root, folder by folder, without following links that may have been put there meanwhile.
-//! Nothing else is read.
+//! resolved, including all symbolic links, before its file is opened. The file is then opened from
+//! the root, folder by folder, without following links that may have been created in the meantime.
+//! No other file is read.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -26,9 +26,9 @@ use super::{LARGEST_SOURCE, SourceFiles};
 pub struct Embedding {
     /// The files under a root, by their paths in the debug information.
     files: Vec<Chosen>,
-    /// Files that seem to be under a root but are not embedded, with the reasons, in sentences.
+    /// For each file that seems to be under a root but is not embedded, a sentence with the reason.
     refused: Vec<String>,
-    /// The number of files named in the debug information that are elsewhere.
+    /// The number of files in the debug information that are not under a root.
     elsewhere: usize,
     /// The number of files that do not exist.
     missing: usize,
@@ -47,9 +47,9 @@ struct Chosen {
     written: Option<SystemTime>,
 }
 
-/// The number of files to list before the program runs.
+/// The maximum number of files to list before the program runs.
 const LISTED: usize = 20;
-/// The number of files named in a sentence.
+/// The maximum number of files to name in a sentence.
 const NAMED: usize = 3;
 
 impl Embedding {
@@ -142,8 +142,8 @@ impl Embedding {
         });
     }
 
-    /// Lists the files that will be embedded and those that will not, line by line. `out` is the
-    /// recording, and `program` the program.
+    /// Lists the files that will be embedded and the files that will not, line by line. `out` is
+    /// the recording, and `program` the program.
     pub fn lines(&self, out: &Path, program: &Path) -> Vec<String> {
         let bytes = self.files.iter().map(|file| file.length).sum();
         let mut lines = vec![format!(
@@ -184,7 +184,7 @@ impl Embedding {
         lines
     }
 
-    /// The message about files that were written after the program.
+    /// Returns the message about files that were written after the program.
     fn newer(&self, program: &Path) -> Option<String> {
         let made = fs::metadata(program)
             .and_then(|data| data.modified())
@@ -207,8 +207,8 @@ impl Embedding {
         })
     }
 
-    /// Writes the files. They may change or disappear in the meantime, so the result lists in
-    /// sentences what could not be embedded, and why.
+    /// Writes the files. They may have changed or disappeared since they were chosen, so returns a
+    /// sentence for each file that could not be embedded.
     ///
     /// # Errors
     /// If the recording cannot be written.
@@ -226,7 +226,7 @@ impl Embedding {
     }
 }
 
-/// The number of files, with the right form of the noun.
+/// Writes a number with the right form of its noun.
 fn plural(count: usize, [one, many]: [&str; 2]) -> String {
     match count {
         1 => format!("1 {one}"),
@@ -249,8 +249,8 @@ impl Chosen {
     }
 }
 
-/// Opens a file by its path from `root`. A symbolic link on the way is an error, and so is anything
-/// else that is not a folder. Does not wait for a pipe.
+/// Opens a file by its path from `root`. It is an error if a component on the way is a symbolic
+/// link, or not a folder. Does not wait for a pipe.
 fn beneath(root: &Path, inner: &Path) -> io::Result<File> {
     let open = |folder: &_, name: &OsStr, flags| {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -314,7 +314,7 @@ mod tests {
         };
         let (text, lost) = embedded(0, &|| ());
         assert_eq!((text.as_deref(), lost.len()), (Some(TEXT), 0));
-        // The contents are those at the time when the file is read.
+        // The embedded contents are the contents at the time of reading.
         let (text, lost) = embedded(1, &|| fs::write(&own, "other").unwrap());
         assert_eq!((text.as_deref(), lost.len()), (Some("other"), 0));
         let goes = || fs::remove_file(&own).unwrap();

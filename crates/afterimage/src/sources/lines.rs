@@ -1,4 +1,4 @@
-//! Lines of a source file, for reports that need only a few of them.
+//! Reads lines of a source file, for reports that need only a few lines.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -7,25 +7,25 @@ use std::time::SystemTime;
 
 use super::{LARGEST_SOURCE, may_be_source};
 
-/// A source file. A file on disk may be a whole library, so it is read only up to the last
-/// requested line, and only the beginnings of some lines are kept. It is open only while it is
-/// read, because a program may come from more files than a process may have open.
+/// A source file. A file on disk may be very long, so it is read only up to the last requested
+/// line, and only the offsets of some lines are kept. It is open only while it is read, because a
+/// program may have more source files than a process may have open files.
 pub struct SourceLines {
     text: Text,
-    /// The start of every [`EVERY`]th line, if known.
+    /// The offset of every [`EVERY`]th line that has been reached.
     marks: Vec<u64>,
 }
 
 enum Text {
     OnDisk {
         path: PathBuf,
-        /// The file's length and modification time. If they change, lines begin elsewhere.
+        /// The file's length and modification time. If they change, the known offsets are invalid.
         written: (u64, Option<SystemTime>),
     },
     InMemory(Vec<u8>),
 }
 
-/// The largest number of lines to skip again in order to find a line.
+/// The maximum number of lines to skip again to find a line.
 const EVERY: usize = 256;
 
 impl SourceLines {
@@ -49,7 +49,7 @@ impl SourceLines {
     }
 
     /// Returns a line by its number from 1. Returns `None` if there is no such line, or if it can
-    /// no longer be read. O(the line's number) the first time, O(1) later.
+    /// no longer be read. O(line number) for the first request, O(1) later.
     pub fn line(&mut self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         let mark = index / EVERY;
@@ -99,7 +99,7 @@ fn skip(file: &mut dyn Reader, lines: usize) -> Option<u64> {
     Some(bytes)
 }
 
-/// A file's length and modification time, if it may be source text.
+/// Returns a file's length and modification time, if it may be source text.
 fn written(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let data = may_be_source(path)?;
     Some((data.len(), data.modified().ok()))
@@ -171,7 +171,7 @@ mod tests {
         for (number, lines) in all.iter_mut().enumerate() {
             assert_eq!(lines.line(2), Some(format!("of {number}\n")));
         }
-        // Other tests open files, too, but not hundreds of them.
+        // Other tests open a few files, too.
         assert!(open() < before + 300);
     }
 

@@ -1,7 +1,7 @@
 //! Finds the text of source files.
 //!
-//! Input: a path from the debug information. Output: its text, or some of its lines. One mechanism
-//! serves all reports. A path is searched for
+//! Input: a path from the debug information. Output: its text, or some of its lines. All reports
+//! use this module. It searches for a path
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place that the user gave for such paths ([`Moved`]), in order,
@@ -9,8 +9,9 @@
 //! 4. in the sources of Rust's standard library that rustup installed, if they are of the same
 //!    commit (`rust`).
 //!
-//! If a text is not found, the answer is `None`. [`SourcePaths`] keeps the path, so that a command
-//! can report it once. Wrong lines are worse than none, so a file is never guessed from its name.
+//! If a text is not found, the result is `None`, and [`SourcePaths`] keeps the path so that a
+//! command can report it once. Wrong lines are worse than none, so no file is chosen by its name
+//! alone.
 
 mod embed;
 mod lines;
@@ -35,7 +36,7 @@ use rust::RustSources;
 /// The size limit of source text, in bytes. Larger files are not read.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
-/// The places of sources given by the user, and the requested sources that were not found. Clones
+/// The places of sources that the user gave, and the requested sources that were not found. Clones
 /// share both.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePaths(Arc<Paths>);
@@ -43,8 +44,8 @@ pub struct SourcePaths(Arc<Paths>);
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// The folders that may contain the unmoved files named by the debug information. If `None`,
-    /// they may be anywhere.
+    /// The folders from which files that the debug information names may be read; `None` allows all
+    /// folders.
     roots: Option<Vec<PathBuf>>,
     /// Requested paths that were not found.
     missing: Mutex<BTreeSet<String>>,
@@ -56,7 +57,7 @@ struct Paths {
 }
 
 impl SourcePaths {
-    /// The user's places, in the order in which they are tried.
+    /// Creates the object from the user's places, in the order in which to try them.
     pub fn new(moved: Vec<Moved>) -> Self {
         Self(Arc::new(Paths {
             moved,
@@ -64,9 +65,8 @@ impl SourcePaths {
         }))
     }
 
-    /// Returns the same places with limited access. Of the files that the debug information names,
-    /// only those under these folders are read. Files that the user moved and those of Rust's
-    /// standard library are always read.
+    /// Limits access: of the files that the debug information names, only those under these folders
+    /// are read. Files that the user moved, and files of Rust's standard library, are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots
@@ -79,8 +79,8 @@ impl SourcePaths {
         }))
     }
 
-    /// Returns the remarks on sources that a command makes at its end: one sentence for each
-    /// recording whose embedded sources are damaged, and one about all missing sources.
+    /// Returns the remarks on sources for the end of a command: a sentence for each recording with
+    /// damaged embedded sources, and a sentence about all missing sources.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));
@@ -106,7 +106,7 @@ impl SourcePaths {
     }
 }
 
-/// Returns the first of these paths that `code` shows, and the number of further ones, in words.
+/// Returns the first of these paths that `code` shows, and the number of further paths in words.
 fn shown(paths: &BTreeSet<String>, code: &CodeFilter) -> Option<(String, String)> {
     let mut shown = paths.iter().filter(|path| code.shows(path));
     let first = shown.next()?.clone();
@@ -145,7 +145,7 @@ pub struct SourceFiles {
 }
 
 impl SourceFiles {
-    /// The sources of a recording or program at `at`.
+    /// Creates the sources of a recording or program at `at`.
     pub fn new(at: &Path, paths: SourcePaths) -> Self {
         Self {
             paths,
@@ -157,25 +157,25 @@ impl SourceFiles {
         }
     }
 
-    /// Returns the same sources and those embedded in the recording.
+    /// Adds the sources that are embedded in the recording.
     #[must_use]
     pub fn embedded_in(self, file: TraceFile) -> Self {
         let file = Some(file);
         Self { file, ..self }
     }
 
-    /// The user's places.
+    /// Returns the user's places.
     pub fn paths(&self) -> &SourcePaths {
         &self.paths
     }
 
-    /// Records which texts the compiler saw, by their digests in the debug information.
+    /// Records the digests of the texts that the compiler saw, from the debug information.
     pub fn expect<'p>(&self, digests: impl Iterator<Item = (&'p str, [u8; 16])>) {
         let digests = digests.map(|(path, digest)| (path.to_owned(), digest));
         *lock(&self.digests) = digests.collect();
     }
 
-    /// Compares a file's text with the one that the compiler saw. Records a difference.
+    /// Compares a file's text with the text that the compiler saw. Records a difference.
     fn compare(&self, path: &str, text: &[u8]) {
         let expected = lock(&self.digests).remove(path);
         if expected.is_some_and(|expected| expected[..] != Md5::digest(text)[..]) {
@@ -183,9 +183,8 @@ impl SourceFiles {
         }
     }
 
-    /// Returns one sentence about the files that lcov leaves out because they were not found.
-    /// Programs that read lcov files open every file named there. If no file was found, none is
-    /// left out.
+    /// Returns a sentence about the files that lcov output leaves out because they were not found.
+    /// Programs that read lcov open every file named in it. If no file was found, none is left out.
     pub fn left_out(&self, files: &[&str]) -> Option<String> {
         let missing = files.iter().filter(|path| !self.has(path));
         let missing: BTreeSet<_> = missing.map(|&path| path.to_owned()).collect();
@@ -205,7 +204,7 @@ impl SourceFiles {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
 
-    /// Says why the text of a file was not found, with the remedy.
+    /// Returns why the text of a file was not found, with the remedy.
     pub fn why_missing(&self, path: &str) -> String {
         let is_file = may_be_source(Path::new(path)).is_some();
         if is_file && !self.paths.0.allows(Path::new(path)) {
@@ -228,7 +227,7 @@ impl SourceFiles {
         self.embedded.get_or_init(read).as_ref()
     }
 
-    /// The text of an embedded file.
+    /// Returns the text of an embedded file.
     fn embedded_text(&self, path: &str) -> Option<Vec<u8>> {
         self.undamaged(self.embedded()?.read(path)).flatten()
     }
@@ -262,12 +261,12 @@ impl SourceFiles {
         let own = [PathBuf::from(path), beside.join(path)];
         let own = own.into_iter().filter(|place| self.paths.0.allows(place));
         let places = moved.chain(own);
-        // Toolchains are searched only if nothing else has the file.
+        // Toolchains are searched only if all other places lack the file.
         let mut places = places.chain(std::iter::once_with(|| rust.locate(path)).flatten());
         places.find(|place| may_be_source(place).is_some())
     }
 
-    /// Returns the file's lines, if only a few are needed.
+    /// Returns the lines of a file, for a report that needs only a few of them.
     pub fn lines(&self, path: &str) -> Option<SourceLines> {
         let lines = match self.embedded_text(path) {
             Some(text) => {
@@ -285,7 +284,7 @@ impl SourceFiles {
         self.noted(path, lines)
     }
 
-    /// Returns the result for a file. If there is none, notes the file as missing.
+    /// Passes on the result for a file. If there is none, records the file as missing.
     fn noted<T>(&self, path: &str, found: Option<T>) -> Option<T> {
         if found.is_none() && !path.is_empty() {
             lock(&self.paths.0.missing).insert(path.to_owned());
@@ -306,7 +305,8 @@ impl Sources for SourceFiles {
     }
 }
 
-/// The sources of several recordings of similar programs. The first that has a file supplies it.
+/// The sources of several recordings of similar programs. A file comes from the first recording
+/// that has it.
 pub struct FirstOf<'s>(pub Vec<&'s SourceFiles>);
 
 impl Sources for FirstOf<'_> {
@@ -374,7 +374,7 @@ mod tests {
         sources.expect(digests.into_iter());
         assert!(sources.read("same.c").is_some() && sources.has("unread.c"));
         assert!(paths.remarks(&CodeFilter::All).is_empty());
-        // The text is shown all the same.
+        // A text that differs is shown nevertheless.
         assert_eq!(sources.read("other.c").as_deref(), Some("int x;\n"));
         assert!(sources.lines("lines.c").is_some());
         let said = paths.remarks(&CodeFilter::All);

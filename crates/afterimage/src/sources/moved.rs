@@ -1,18 +1,18 @@
-//! `OLD=NEW`: sources that are not where the debug information says.
+//! `OLD=NEW`: the new places of sources that are not where the debug information says.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Says that paths beginning with `old` are found at `new`.
+/// A rule by which paths that begin with `old` are found at `new`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The beginning of the paths. It ends where a path component ends, and has no trailing
+    /// The beginning of the paths. It consists of whole path components, and has no trailing
     /// separator.
     old: String,
     new: PathBuf,
 }
 
-/// Why a text is not of the form `OLD=NEW`.
+/// The reason why a text does not have the form `OLD=NEW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MovedError {
     /// The text has no `=`.
@@ -48,26 +48,26 @@ impl FromStr for Moved {
 }
 
 impl Moved {
-    /// The new place.
+    /// Returns the new place.
     pub fn new_place(&self) -> &Path {
         &self.new
     }
 
-    /// The same, but with a relative new place resolved from `folder`.
+    /// Resolves a relative new place from `folder`.
     #[must_use]
     pub fn relative_to(self, folder: &Path) -> Self {
         let new = folder.join(self.new);
         Self { new, ..self }
     }
 
-    /// The new place of a path, if it begins with `old`.
+    /// Returns the new place of a path, if it begins with `old`.
     pub(super) fn apply(&self, path: &str) -> Option<PathBuf> {
         let rest = path.strip_prefix(&self.old)?;
         if rest.is_empty() {
             return Some(self.new.clone());
         }
         let inner = rest.strip_prefix(SEPARATORS)?;
-        // A compiler on Windows writes other separators.
+        // A compiler on Windows writes backslashes.
         let is_foreign = rest.starts_with('\\');
         Some(if is_foreign {
             self.new.join(inner.replace('\\', "/"))

@@ -1,9 +1,9 @@
-//! Finds the sources of Rust's standard library. Debug information calls them
+//! Finds the sources of Rust's standard library, which debug information calls
 //! `/rustc/COMMIT/library/…`.
 //!
-//! The component rust-src installs them into each toolchain of rustup. Beside them is the manifest
-//! of the toolchain, which names its commit by at least nine digits. Sources of a different or
-//! unknown commit have different lines and are not used.
+//! The component rust-src of rustup installs these sources into a toolchain. The toolchain's
+//! manifest, which is beside them, names the commit by at least nine digits. Sources of a different
+//! or unknown commit have different lines and are not used.
 
 use std::env;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The toolchains that have the sources, searched for on first use.
+/// The toolchains that have the sources. They are searched for on first use.
 #[derive(Debug, Default)]
 pub(super) struct RustSources(OnceLock<Vec<Toolchain>>);
 
@@ -24,7 +24,7 @@ struct Toolchain {
 }
 
 impl RustSources {
-    /// The place of a standard library path, if its sources are available.
+    /// Returns the place of a standard library path, if its sources are available.
     pub(super) fn locate(&self, path: &str) -> Option<PathBuf> {
         let (commit, inner) = path.strip_prefix("/rustc/")?.split_once('/')?;
         if !inner.starts_with("library/") || inner.split('/').any(|part| part == "..") {
@@ -57,10 +57,11 @@ fn toolchains() -> Option<Vec<Toolchain>> {
     Some(found.collect())
 }
 
-/// The least number of digits that counts as a commit.
+/// The minimum number of digits that identify a commit.
 const DIGITS: usize = 9;
 
-/// The commit of rust-src according to a manifest: `version = "1.95.0 (59807616e 2026-04-14)"`.
+/// Returns the commit of rust-src according to a manifest: `version = "1.95.0 (59807616e
+/// 2026-04-14)"`.
 fn commit(manifest: &Path) -> Option<String> {
     let lines = BufReader::new(File::open(manifest).ok()?).lines();
     let mut own = lines

@@ -33,7 +33,7 @@ pub struct KeptValues {
 }
 
 impl KeptValues {
-    /// All values of a run of `length` blocks.
+    /// Selects all values of a run of `length` blocks.
     pub fn all(length: u64) -> Self {
         Self {
             first: 1,
@@ -43,14 +43,14 @@ impl KeptValues {
     }
 }
 
-/// How new values relate to existing ones.
+/// The relation of new values to existing values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adds {
     /// There are no usable values yet.
     First,
-    /// The new values extend the existing ones.
+    /// The new values extend the existing values.
     More,
-    /// The new values replace the existing ones once they are complete.
+    /// The new values replace the existing values once they are complete.
     Instead,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn ensure_values<'r>(
 
 /// The time after which the remaining time of a build is first estimated.
 const TOLD: Duration = Duration::from_secs(1);
-/// The least remaining time that is worth a message.
+/// The minimum remaining time for which to send a message.
 const LONG: Duration = Duration::from_secs(20);
 
 /// Estimates from the first blocks how much longer a build takes, and how much the file grows.
@@ -93,14 +93,15 @@ struct Outlook<'a> {
     begun: Instant,
     /// The length of the file before the build.
     bytes: u64,
-    /// The number of bytes by which the file grew, and the number of blocks whose values they hold.
+    /// The number of bytes by which the file has grown, and the number of blocks with values in
+    /// these bytes.
     grown: Mutex<Option<(u64, u64)>>,
     is_told: AtomicBool,
 }
 
 impl<'a> Outlook<'a> {
-    /// Makes an estimate for a build of these blocks. Nothing is estimated if the build begins in
-    /// the middle of the run, because following the run up to there is faster than building.
+    /// Prepares an estimate for a build of these blocks. Estimates nothing if the build begins in
+    /// the middle of the run, because following the run to that block is faster than building.
     fn new(at: &'a Path, (first, last): (u64, u64), monitor: &'a dyn Monitor) -> Self {
         Self {
             at,
@@ -113,7 +114,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Is called when the values of the first `blocks` blocks are in the file.
+    /// Records that the values of the first `blocks` blocks are in the file.
     fn written(&self, blocks: u64) {
         if blocks > 0 && !self.is_told.load(Ordering::Relaxed) {
             let grown = length_of(self.at).saturating_sub(self.bytes);
@@ -123,7 +124,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Is called when `done` blocks are done.
+    /// Sends the estimate to the monitor, once `done` blocks suffice for one.
     fn tell(&self, done: u64) {
         let passed = self.begun.elapsed();
         if done == 0 || passed < TOLD || self.is_told.load(Ordering::Relaxed) {
@@ -187,7 +188,7 @@ pub(crate) fn add_values(
     let mut writer = EpochWriter::new(&out)?;
     let mut checkpoints = CheckpointWriter::new(&out)?;
     let anew = adds != Adds::More;
-    // Parts that are damaged are written again.
+    // Damaged parts are ignored, and are written again.
     let known = FilePrinted::open(&file).ok().flatten();
     let known = known.map_or(0, |printed| printed.length());
     let mut printed = if anew || known < last.min(length) {
@@ -219,7 +220,7 @@ pub(crate) fn add_values(
         )
         .map_err(built)?;
     let cancelled = cancel.load(Ordering::SeqCst) && index.length < last.min(length);
-    // Without a commit, the file stays as it was.
+    // Without a commit, the file remains unchanged.
     if cancelled && index.length < first {
         let how = "before there were any: nothing was added".to_owned();
         return Err(Reason::Cancelled { how });

@@ -38,15 +38,15 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// Which of the times at which the condition holds to report.
+    /// The times to report, of those at which the condition holds.
     pub wanted: Wanted,
 }
 
-/// Which of the times at which a condition holds to report.
+/// A selection of the times at which a condition holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// All of them. Only the first ones are listed.
+    /// All times. Only the first times are listed.
     #[default]
     All,
     /// The first time.
@@ -57,22 +57,23 @@ pub enum Wanted {
     Count,
 }
 
-/// The number of moments to examine at a time. It is small at first, because the answer may be
-/// among the first moments. Then it grows, because each pass begins by restoring memory.
+/// The range of the number of moments to examine in one pass. The number is small at first, because
+/// the answer may be among the first moments. It grows, because each pass begins by restoring
+/// memory.
 const AT_ONCE: RangeInclusive<u64> = 1 << 12..=1 << 16;
 
-/// The part of a string that is compared.
+/// The limits for the part of a string that is compared.
 const LIMITS: Limits = Limits {
     string: 1 << 12,
     ..Limits::DEFAULT
 };
 
-/// The result at a moment: whether the condition holds. If it does and times are listed, also
-/// contains the values of the variables.
+/// The result at a moment: whether the condition holds, and the values of the variables if it holds
+/// and times are listed.
 pub(crate) type Found = (Truth, Vec<Result<Held, PathError>>);
 
 impl ConditionQuery {
-    /// A query for all times at which a condition holds at a place.
+    /// Creates a query for all times at which a condition holds at a place.
     pub fn new(condition: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -161,7 +162,7 @@ impl Wanted {
     }
 }
 
-/// One scan of all times at a place, on all processors. Each thread takes chunks of the times until
+/// A scan of all times at a place, on all processors. Each thread takes chunks of the times until
 /// none is left.
 struct Scan<'s> {
     session: &'s Session,
@@ -170,7 +171,7 @@ struct Scan<'s> {
     place: &'s Place,
     names: &'s Names,
     source: &'s SourceMap<'s>,
-    /// The number of times to list at which the condition holds.
+    /// The maximum number of times to list.
     listed: u64,
     wanted: Wanted,
     progress: Progress,
@@ -202,13 +203,13 @@ impl Shared {
         }
     }
 
-    /// Makes sure that no thread takes another chunk.
+    /// Prevents threads from taking further chunks.
     fn stop(&mut self) {
         self.left = RangeInclusive::new(1, 0);
     }
 
-    /// Returns the next chunk, and its position among the chunks. Each chunk is twice as long as
-    /// the previous one, but leaves enough for the other threads.
+    /// Returns the next chunk and its number. Each chunk is twice as long as the previous chunk,
+    /// but leaves work for the other threads.
     fn take(&mut self, threads: usize) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
         if self.left.is_empty() {
@@ -268,7 +269,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The work of each of the threads.
+    /// Takes and examines chunks until none is left. Each thread runs this.
     fn work(&self, threads: usize) -> Result<()> {
         let (session, names) = (self.session, self.names);
         let loaded = session.module();
@@ -318,7 +319,7 @@ impl Scan<'_> {
     }
 }
 
-/// The counts and the listed times of some chunk.
+/// The counts and the listed times of a chunk.
 #[derive(Default)]
 struct Tally {
     looked_at: u64,
@@ -367,8 +368,8 @@ impl Tally {
     }
 }
 
-/// For each path of a condition, why it never had a value. The inner value is `None` if the reasons
-/// differed, or if the path had a value. The outer value is `None` if the path was not examined.
+/// The reason why each path of a condition never had a value. The outer value is `None` if the path
+/// was not examined. The inner value is `None` if the path had a value, or if the reasons differed.
 #[derive(Default)]
 struct Reasons(Vec<Option<Option<PathError>>>);
 
@@ -379,7 +380,7 @@ impl Reasons {
 
     /// Records whether a path had a value and, if not, why.
     fn seen(&mut self, number: usize, why: Option<&PathError>) {
-        // If a value is merely unavailable, its type may be right.
+        // A value that is merely unavailable may have the right type.
         if why.is_some_and(|why| !is_of_types(why)) {
             return;
         }
@@ -438,21 +439,21 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 pub(crate) struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
-    /// The variable with which each path begins, by path and place. Looking it up takes far longer
-    /// than reading it.
+    /// The variable with which each path begins, by path and place. Looking up a variable takes far
+    /// longer than reading it.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Rc<Begun>>>,
     /// The constants that paths name, by path.
     constants: RefCell<HashMap<usize, Option<Held>>>,
     /// The type of each path's last value, if it is one number.
     number_types: RefCell<Vec<Option<LastType>>>,
-    /// Whether the times at which the condition holds are listed, with the values of all variables.
+    /// Whether to list the times at which the condition holds, with the values of all variables.
     lists: bool,
     reasons: RefCell<Reasons>,
     /// The number of remaining times at which all paths are examined.
     first: Cell<u32>,
 }
 
-/// The type of a value, and how to read it if it is one number.
+/// The type of a value, and its type as a number if it is one number.
 type LastType = (TypeRef, Option<NumberType>);
 
 /// The beginning of a path at a place.
@@ -484,8 +485,8 @@ impl Begun {
 }
 
 impl<'l, 'a> Look<'l, 'a> {
-    /// Prepares for examining moments. With `lists`, also collects the values of the variables when
-    /// the condition holds.
+    /// Creates an examiner of moments. With `lists`, it also collects the values of the variables
+    /// when the condition holds.
     pub(crate) fn new(condition: &'l Condition, variables: &'l Variables<'a>, lists: bool) -> Self {
         Self {
             condition,
@@ -499,7 +500,7 @@ impl<'l, 'a> Look<'l, 'a> {
         }
     }
 
-    /// Returns the value of the condition at a moment, as text, or why it has no value.
+    /// Returns the value of the condition at a moment as text, or why it has none.
     pub(crate) fn result(
         &self,
         moment: &Moment<'_, '_>,
@@ -523,9 +524,8 @@ impl<'l, 'a> Look<'l, 'a> {
             held
         };
         let all = || Vec::from_iter((0..self.condition.paths.len()).map(|path| look(path, true)));
-        // Detects paths that can never have a value at once, whether they matter at this moment or
-        // not. The trace alone is tried first. It lacks memory, so the run may have to be followed
-        // afterwards.
+        // At the first moments, examine all paths, to detect early those that can never have a
+        // value.
         if self.first.get() > 0 {
             self.first.set(self.first.get() - 1);
             all();
@@ -569,7 +569,7 @@ impl<'l, 'a> Look<'l, 'a> {
         Rc::clone(begun)
     }
 
-    /// The type of a path's value, if it is one number.
+    /// Returns the type of a path's value, if it is one number.
     fn number_type(&self, path: usize, object: &Object) -> Option<NumberType> {
         let mut all = self.number_types.borrow_mut();
         let last = all.get_mut(path)?;
@@ -593,7 +593,7 @@ impl<'l, 'a> Look<'l, 'a> {
         with_text: bool,
     ) -> Result<Held, PathError> {
         let variables = self.variables;
-        // The C++ library has a variable of this name, which the linker drops.
+        // The C++ library has a variable with this name, but the linker removes it.
         if is_empty_optional(&self.condition.paths[path_number].0)
             && let Some(constant) = self.constant(path_number)
         {
@@ -649,7 +649,7 @@ impl<'l, 'a> Look<'l, 'a> {
     }
 }
 
-/// Finds the constant or variant that a path names, as it is written. It has no members.
+/// Finds the constant or variant that a path names. The path must have no members.
 fn constant(variables: &Variables<'_>, (written, path): (&str, &Path)) -> Option<Held> {
     let is_name = written.split_whitespace().eq([path.variable.as_str()]);
     let found = is_name.then(|| variables.named_constant(&path.variable));

@@ -25,7 +25,7 @@ pub enum Instances {
     From(u64),
 }
 
-/// Why a text does not select executions.
+/// The reason why a text does not select executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstancesError {
     /// The text has a different form.
@@ -73,7 +73,8 @@ impl Instances {
         })
     }
 
-    /// Returns the number of selected executions, if the first shown one has number `first`.
+    /// Returns the number of selected executions, given that the first one shown has number
+    /// `first`.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,
@@ -81,7 +82,7 @@ impl Instances {
         }
     }
 
-    /// Whether the executions are named one by one, so that there are no others to mention.
+    /// Whether the user named each execution, so that there are no others to mention.
     pub(super) fn is_named(self) -> bool {
         matches!(self, Self::Range(..) | Self::One(_) | Self::Last)
     }

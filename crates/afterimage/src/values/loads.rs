@@ -1,4 +1,4 @@
-//! The values that a program's loads read.
+//! Reports the values that a program's loads read.
 
 use afterimage_present::{
     load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,

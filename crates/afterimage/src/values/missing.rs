@@ -27,7 +27,7 @@ fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<K
     kept.with_context(|| session.at().display().to_string())
 }
 
-/// Adds the values that filters keep, for a run that has just ended. Tells the monitor if the
+/// Adds the values that filters keep, for a run that has just ended. Informs the monitor if the
 /// filters keep nothing.
 ///
 /// # Errors
@@ -39,7 +39,8 @@ pub fn add_first_values(
 ) -> Result<(), SessionError> {
     session.ensure_whole_path()?;
     match kept_values(session, filters, Beyond::Cut) {
-        // If another process asked about the run as soon as it had ended, values may already exist.
+        // Another process may have asked about the run as soon as it ended, so values may already
+        // exist.
         Ok(kept) if session.add_values(&kept, Adds::First, stop)? => Ok(()),
         Ok(_) => session.ensure_values(stop),
         Err(why) => {
@@ -53,10 +54,9 @@ pub fn add_first_values(
     }
 }
 
-/// Returns the values that must be added to a recording so that it has those that the filters keep,
-/// and how to add them. Returns `None` if the recording has them. With `again`, the values are
-/// built again. Existing values, which may be damaged, are not read. Builds the path if it does not
-/// exist.
+/// Returns the values that a recording lacks of those that the filters keep, and how to add them.
+/// Returns `None` if the recording lacks none. With `again`, all these values are built again, and
+/// existing values, which may be damaged, are not read. Builds the path if it does not exist.
 ///
 /// # Errors
 /// If the program has no such place, nothing is left, or the existing values are of other
@@ -107,8 +107,8 @@ pub fn missing_values(
             lacks(&kept.left_out)
         );
     }
-    // If there are values for windows from the beginning on, as after an interruption, the build
-    // continues after these.
+    // After an interruption, values exist for the windows up to some block. The build continues
+    // after this block.
     let first = there.missing_from(kept.first);
     Ok(Some((KeptValues { first, ..kept }, Adds::More)))
 }

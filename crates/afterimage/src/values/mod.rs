@@ -1,4 +1,4 @@
-//! The values of a run: building them, and querying those of statements and variables.
+//! Builds the values of a run, and answers questions about the values of statements and variables.
 
 mod build;
 mod condition;
@@ -29,7 +29,7 @@ pub struct ValuesQuery {
     pub instances: Instances,
     /// The amount of detail to report.
     pub detail: Detail,
-    /// The largest number of rows for each statement, unless the executions are named one by one.
+    /// The maximum number of rows for each statement, unless the user named each execution.
     pub limit: u64,
 }
 
@@ -49,8 +49,8 @@ pub struct VariableQuery {
 pub enum Detail {
     /// Every value.
     Each,
-    /// A summary: the number of distinct values, the smallest, the largest and the most frequent
-    /// one.
+    /// A summary: the number of distinct values, and the smallest, the largest and the most
+    /// frequent value.
     Stats,
     /// The occurrences of each value, most frequent first.
     Histogram,
@@ -60,7 +60,7 @@ impl ValuesQuery {
     /// The default number of rows.
     pub const LIMIT: u64 = 10;
 
-    /// A query for the first values at a place.
+    /// Creates a query for the first values at a place.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -74,8 +74,8 @@ impl ValuesQuery {
         self.detail != Detail::Each
     }
 
-    /// Returns the largest number of executions to show. If they are not named one by one, a list
-    /// is limited to the number of rows. A summary includes all executions.
+    /// Returns the maximum number of executions to show. A list is limited to the number of rows,
+    /// unless the user named each execution. A summary includes all executions.
     fn most(&self, instances: Instances) -> u64 {
         if instances.is_named() || self.is_summed() {
             u64::MAX

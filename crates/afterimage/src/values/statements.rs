@@ -1,4 +1,4 @@
-//! The values of the statements at a place.
+//! Reports the values of the statements at a place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl ValuesQuery {
         let found = statements(traced, &names, source, &types, &self.at)?;
         let which = self.instances.named(&self.at, found.occurrence)?;
         let values = traced.values()?;
-        // A number after the place names executions that belong together.
+        // A number after the place selects executions that belong together.
         let named = match found.occurrence {
             Some(_) => Some(chosen(traced, &values, (&names, source), &found, &self.at)?),
             None => None,
@@ -117,7 +117,7 @@ impl ValuesQuery {
         {
             return Err(why);
         }
-        // Among many statements, those without results would only take up room.
+        // If there are many statements, leave out those without results.
         if reports.len() > 1 {
             reports.retain(|(_, gives)| *gives);
         }
@@ -130,7 +130,7 @@ impl ValuesQuery {
     }
 }
 
-/// Why a function has no values, if it was left out of all windows.
+/// Returns the error for a function that was left out of all windows, and so has no values.
 fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow::Error> {
     let mut windows = epochs.windows().peekable();
     let &first = windows.peek()?;
@@ -146,7 +146,7 @@ fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow:
     ))
 }
 
-/// The windows with stored values, as text.
+/// Returns the windows with stored values, as text.
 fn windows_text(windows: &[(u64, u64)]) -> String {
     let text =
         |&(first, last): &(u64, u64)| format!("from t={} to t={}", grouped(first), grouped(last));
@@ -170,7 +170,7 @@ fn is_left_out(error: &anyhow::Error) -> bool {
 
 /// The rows to report about a statement.
 struct Rows {
-    /// Whether the statement produces values, or has something else to show.
+    /// Whether the statement produces values, or has another result to show.
     gives: bool,
     /// Why none of the selected executions exists.
     refused: Option<String>,
@@ -208,8 +208,7 @@ struct ValuesContext<'s, 'a> {
     followed: HashMap<OrigOffset, ValueCounts>,
 }
 
-/// The approximate number of blocks that can be followed in the time that it takes to look up one
-/// value.
+/// The approximate number of blocks that can be followed in the time of looking up one value.
 const BLOCKS_PER_VALUE: u64 = 2048;
 
 impl<'a> ValuesContext<'_, 'a> {
@@ -225,7 +224,7 @@ impl<'a> ValuesContext<'_, 'a> {
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
             let by = |time| Ok(all.by(time)?);
-            // If a statement has no such executions, the reason is reported when its turn comes.
+            // If a statement has no such executions, a later step reports the reason.
             let Ok((first, last)) = which.range(count, ("", ""), by) else {
                 continue;
             };
@@ -250,7 +249,7 @@ impl<'a> ValuesContext<'_, 'a> {
         Ok(known.collect())
     }
 
-    /// A summary of counted executions.
+    /// Returns a summary of counted executions.
     fn summed(&self, mut counted: ValueCounts, trapped: Option<String>) -> Rows {
         let gives = !counted.is_empty();
         let mut more = 0;
@@ -293,10 +292,10 @@ impl<'a> ValuesContext<'_, 'a> {
         let mut ranges = self.kept(all, (first, last))?;
         let kept: u64 = ranges.iter().map(|(from, to)| to - from + 1).sum();
         if kept == 0 {
-            // Looking up one of these executions returns the reason.
+            // No execution has stored values. Looking up the first of them returns the reason.
             ranges = vec![(first, first)];
         }
-        // If the operands of a statement need no values, its first execution is always known.
+        // A statement whose operands need no values has at least one known execution.
         let outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, self.query.most(which));
         let doing = Work::Question("computing values");
@@ -388,7 +387,7 @@ impl<'a> ValuesContext<'_, 'a> {
     fn instance(&self, site: &Site, execution: &Execution) -> Result<ValuesInstance> {
         let effect = self.types.effect(self.values, execution, site.op)?;
         let trap = self.trap_at(site, execution).map(|trap| trap.why.clone());
-        // If the recording has no end, it is unknown whether this execution trapped.
+        // If the recording was cut off, it is unknown whether this execution trapped.
         let unfinished = || "the recording ends before it finishes".to_owned();
         let trapped = trap.or_else(|| effect.trapped.then(unfinished));
         let Effect {

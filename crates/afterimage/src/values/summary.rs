@@ -1,4 +1,5 @@
-//! Summarises the values of a variable: their number, or how often each occurs.
+//! Summarises the values of a variable: their statistics, or the number of occurrences of each
+//! value.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +22,11 @@ pub(super) struct Moments<'m, 'a> {
     pub last: u64,
 }
 
-/// The number of moments to examine in one pass. Between passes, the run is followed again from the
-/// last checkpoint.
+/// The number of moments to examine in one pass. Each pass follows the run from the last
+/// checkpoint.
 const TOGETHER: u64 = 1 << 18;
 
-/// A value, how often it occurred, and the number of the moment of its first occurrence.
+/// A value, the number of its occurrences, and the number of the moment at which it first occurred.
 struct Counted {
     number: Number,
     times: u64,
@@ -115,7 +116,7 @@ pub(super) fn rows<'a>(
     Ok((rows, more))
 }
 
-/// The extremes of the values of one type, which are in order.
+/// Returns the extremes of values of the same type, which are sorted.
 fn extremes(counts: &[Counted]) -> Option<VariableStats> {
     let (smallest, largest) = (counts.first()?, counts.last()?);
     let most = counts.iter().rev().max_by_key(|counted| counted.times)?;

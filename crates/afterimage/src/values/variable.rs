@@ -1,4 +1,4 @@
-//! The values of a source variable, each time the run was at a place.
+//! Reports the values of a source variable each time the run was at a place.
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::document::objects::Function;
@@ -22,7 +22,7 @@ use crate::steps::follow;
 use crate::wasm_local::{WasmLocal, wasm_local};
 
 impl VariableQuery {
-    /// A query for the values of a variable whenever the run was at a place.
+    /// Creates a query for the values of a variable whenever the run was at a place.
     pub fn new(name: impl Into<String>, at: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -165,7 +165,7 @@ fn instance(names: &Names, row: Evaluated) -> VariableInstance {
     }
 }
 
-/// The thing whose value is wanted at each moment.
+/// The variable or expression that is evaluated at each moment.
 pub(super) enum Subject<'s, 'a> {
     /// An expression of the source.
     Variable(&'s Session, Watch<'s, 'a>),
@@ -190,7 +190,7 @@ impl Subject<'_, '_> {
         }
     }
 
-    /// Reads numbers. Each has a mark that says whether its place may hold something else.
+    /// Reads numbers. The flag with each number says whether its place may hold another value.
     pub(super) fn numbers(&self, occasions: &[Occasion]) -> Result<Vec<Evaluated<(Number, bool)>>> {
         match self {
             Self::Variable(traced, watch) => {
@@ -236,7 +236,7 @@ pub(super) fn unwatched(error: WatchError<anyhow::Error>) -> anyhow::Error {
     }
 }
 
-/// The function that contains all code of a place, if there is just one.
+/// Returns the function that contains all code of a place, if there is exactly one.
 fn only_function(place: &Place) -> Option<FuncId> {
     match place {
         Place::Function(function) | Place::Operator(function, _) => Some(*function),
@@ -250,7 +250,7 @@ fn only_function(place: &Place) -> Option<FuncId> {
     }
 }
 
-/// Whether an expression has no value because of its types, so that it never has one.
+/// Whether an expression has no value because of its types, and therefore never has one.
 pub(super) fn is_of_types(why: &PathError) -> bool {
     matches!(
         why,
@@ -313,7 +313,7 @@ pub(super) fn known(
                 let place = Some((&scopes, offset));
                 variables.begin(path, place).map(|(found, _)| found)
             }
-            // In code without debug information, only global variables are known.
+            // Code without debug information has only global variables.
             Err(error) => match variables.find(&path.variable, None) {
                 Err(PathError::NoVariable { .. }) => {
                     let called = |function| names.function(function).to_owned();
@@ -348,7 +348,7 @@ pub(super) fn known(
     }
 }
 
-/// Returns all times at which the run was at a place, and what such a time is called.
+/// Returns all times at which the run was at a place, and the noun for such a time.
 pub(super) fn occasions<'v, 's: 'v>(
     traced: &'s Session,
     values: &RecordedValues<'v>,

@@ -15,11 +15,11 @@ use crate::path::gaps;
 pub struct Bounded {
     pub role: &'static str,
     pub value: Value,
-    /// For an operand that is a position: the bounds, in words.
+    /// The bounds in words, if the operand is a position.
     pub within: Option<String>,
 }
 
-/// The memory, table or segment, by its number, of which an operator accesses a part.
+/// The number of a memory, table or segment that an operator accesses in part.
 #[derive(Clone, Copy)]
 enum Whole {
     Memory(usize),
@@ -31,10 +31,10 @@ enum Whole {
 /// Returns the operands of an operator that trapped at a part of a memory or table. The operand to
 /// blame comes first.
 ///
-/// If the part begins beyond the end, its beginning is to blame. This is also so if the beginning
-/// was computed and is the end itself. Otherwise the length is to blame, unless it is a constant.
-/// In that case the beginning is to blame, if it was computed or is the end. Returns `None` for any
-/// other operator, or if the end is unknown.
+/// If the part begins beyond the end, or at the end with a computed beginning, its beginning is to
+/// blame. Otherwise, the length is to blame. If the length is a constant, however, the beginning is
+/// to blame if it was computed or is the end. Returns `None` for any other operator, or if the end
+/// is unknown.
 pub fn operands(
     scene: &Scene<'_, '_>,
     instance: Instance,
@@ -63,13 +63,14 @@ pub fn operands(
     if gaps(scene.traced.path()?).is_some() {
         return Ok(None);
     }
-    // The operator that trapped was executed last and changed nothing.
+    // The operator that trapped was the last one executed and changed nothing, so the final state
+    // is the state before it.
     let ends = at_end(scene.traced, |ended| {
         wholes.map(|whole| end(ended.paused.inside.state, whole?))
     })?;
     let mut found = Vec::new();
-    // Contains the start of each part with the room from there on, followed by the length of the
-    // parts.
+    // First the start of each part, with the room from the start to the end, and last the length of
+    // the parts.
     let mut parts = Vec::new();
     let operands = statement.operands(&compiled.code);
     for (k, (&Operand { role, register }, &ty)) in operands.iter().zip(types).enumerate() {
@@ -92,8 +93,8 @@ pub fn operands(
     let all = (0..).zip(&parts);
     let left = all.filter_map(|(k, &(_, left))| Some((k, left?)));
     let beyond = left.clone().find(|(_, left)| left.is_none());
-    // Finds the first part with a computed beginning that goes beyond the end and has at most this
-    // much room.
+    // Finds the first part that goes beyond the end, has a computed beginning, and has at most
+    // `most` room.
     let computed = |most: u64| {
         left.clone().try_fold(None, |first, (k, left)| {
             let goes = |left: u64| left < length && left <= most;

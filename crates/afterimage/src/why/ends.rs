@@ -1,4 +1,4 @@
-//! Describes where a value came from.
+//! Describes the origin of a value.
 
 use afterimage_analyses::why::{
     DataPart, End, InputSource, Spot, Stream, ValType, data_in, data_of,
@@ -13,7 +13,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// Makes an end that has only a kind and a text.
+/// Creates an end that has only a kind and a text.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,
@@ -28,7 +28,7 @@ pub fn none(kind: &'static str, what: String) -> WhyEnd {
     }
 }
 
-/// Makes the end of a chain that leaves the part of the run with stored values.
+/// Creates the end of a chain that leaves the part of the run with stored values.
 pub fn outside(why: &str) -> WhyEnd {
     none("unknown", format!("unknown: {why}"))
 }
@@ -51,8 +51,9 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 Some(ty) => value_text(ty, bits),
                 None => value.clone(),
             };
-            // Line tables place a constant by the code before it. The operator that uses it in the
-            // same block says more. If this is a call, only its line is used.
+            // In line tables, a constant often has the line of the preceding code. So show the
+            // operator that uses the constant in the same block, or only the line of this operator
+            // if it is a call.
             let spot = scene.walk().spot_of(instance, op);
             let of = |spot: Spot| (spot.instance, spot.time);
             let same = teller.spot.is_some_and(|last| of(last) == of(spot));
@@ -109,7 +110,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
             let given = InputSource::find(&scene.host, scene.traced.file(), imports, call, range)?;
             let mut end = given_end(&given);
             let logged = scene.values.host()?.get(call)?;
-            // The byte itself is shown, since a number made from it may differ.
+            // Show the byte itself, because a number made from it may differ.
             let writes = logged.iter().flat_map(|logged| logged.writes.iter().rev());
             let mut written = writes.filter(|write| write.memory == range.memory);
             let byte = written.find_map(|write| {
@@ -164,7 +165,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     })
 }
 
-/// The character that a byte represents.
+/// Returns the character that a byte represents.
 fn character(byte: &u8) -> Option<String> {
     match byte {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(*byte))),
@@ -172,7 +173,7 @@ fn character(byte: &u8) -> Option<String> {
     }
 }
 
-/// The name of the host function that an execution calls.
+/// Returns the name of the host function that an execution calls.
 fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
     let imports = &teller.scene.traced.program().imports;
     let function = teller.scene.walk().called(instance)?;
@@ -304,7 +305,7 @@ fn given_end(given: &InputSource) -> WhyEnd {
     }
 }
 
-/// The name of a file, unchanged.
+/// Returns the name of a stream or file, unchanged.
 pub fn stream(file: &Stream) -> String {
     match file {
         Stream::Input => "standard input".to_owned(),

@@ -32,8 +32,8 @@ pub fn value(
     })
 }
 
-/// Writes a value that is an address or a length. Such a value has no sign, so one that seems
-/// negative is shown in hexadecimal.
+/// Writes a value that is an address or a length. Such a value is unsigned, so a value that would
+/// look negative is shown in hexadecimal.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
         format!("0x{bits:x}")
@@ -43,7 +43,7 @@ pub fn of_place(value: Value, bits: u64) -> Value {
     Value { text, ..value }
 }
 
-/// The last operator of the block at T.
+/// Returns the last operator of the block at T.
 pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
     let node = &scene.values.path().nodes()[instance.node];
     let block = *node.blocks.get((time - instance.time) as usize)?;
@@ -52,8 +52,8 @@ pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<O
     Some(OpId::from_u32(end.checked_sub(1)?))
 }
 
-/// Finds the branch of the activation that led to the block at T, and the value that decided it, if
-/// stored. Returns `None` if only the call led there.
+/// Finds the branch of the activation that led to the block at T, and the deciding value if it is
+/// stored. Returns `None` if only the call led to the block.
 pub fn led_by(
     scene: &Scene<'_, '_>,
     instance: Instance,

@@ -1,4 +1,4 @@
-//! The origin of a value, followed back step by step.
+//! Finds the origin of a value by following it back step by step.
 
 mod bounds;
 mod ends;
@@ -34,9 +34,10 @@ use tell::Teller;
 pub struct WhyQuery {
     /// The value.
     pub about: WhyAbout,
-    /// The largest number of moves and computations to follow back.
+    /// The maximum number of moves and computations to follow back.
     pub steps: u64,
-    /// For a printed digit, whether to follow only this byte, not the number to which it belongs.
+    /// Whether to follow only the byte of a printed digit, not the number to which the digit
+    /// belongs.
     #[serde(default)]
     pub digit: bool,
 }
@@ -78,7 +79,7 @@ pub struct WhyReport {
 }
 
 impl WhyQuery {
-    /// A query with the default number of steps.
+    /// Creates a query with the default number of steps.
     pub fn new(about: WhyAbout) -> Self {
         let steps = Self::STEPS;
         Self {
@@ -123,13 +124,14 @@ impl WhyQuery {
     }
 }
 
-/// The number of links within which the end must be found for the first sentence to name it.
+/// The maximum number of links to follow in search of the end, so that the first sentence can name
+/// it.
 const SOON: u64 = 500;
 
-/// The number of stretches that a chain may build, in addition to one in [`SHARE`] of all stretches
-/// of the run.
+/// The number of stretches that a chain may build in any run. It may also build one in [`SHARE`] of
+/// the run's stretches.
 const BUILT: usize = 12;
-/// The share of the run's stretches that a chain may also build. See [`BUILT`].
+/// The reciprocal of the share of the run's stretches that a chain may also build. See [`BUILT`].
 const SHARE: usize = 1024;
 
 /// The chain, entry by entry.
@@ -146,18 +148,18 @@ pub struct Way<'t, 'a> {
 struct Budget<'a> {
     epochs: &'a FileEpochs,
     segments: &'a FileSegments,
-    /// The number of built stretches at which the search for operands that lead to input stops.
+    /// The number of built stretches at which to stop searching for operands that lead to input.
     looking: usize,
-    /// The number of built stretches at which the chain ends.
+    /// The number of built stretches at which to end the chain.
     most: usize,
 }
 
-/// The factor by which the budget of the first step is larger. A chain without any step explains
-/// nothing.
+/// The factor by which the budget is larger until the first step, because a chain without steps
+/// explains nothing.
 const FIRST: usize = 3;
 
 impl<'a> Budget<'a> {
-    /// Makes a budget. Returns `None` if there is no limit.
+    /// Creates a budget. Returns `None` if stretches are not limited.
     fn new(epochs: &'a FileEpochs, segments: &'a FileSegments) -> Option<Self> {
         let (built, all) = epochs.built()?;
         let more = BUILT + all / SHARE;
@@ -225,13 +227,14 @@ impl<'t, 'a> Way<'t, 'a> {
         self.chain.as_ref().map_or(0, Chain::links)
     }
 
-    /// Continues until everything in the first sentence is known.
+    /// Continues until all facts for the first sentence are known.
     pub fn begin(&mut self, told: &mut Vec<WhyEntry>) -> Result<()> {
         while self.links() < SOON && self.more(told)? {}
         Ok(())
     }
 
-    /// Takes one more step, and adds entries that are complete. Returns whether there may be more.
+    /// Takes one more step, and adds the entries that are complete. Returns whether there may be
+    /// more entries.
     pub fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
         let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
             return Ok(false);
@@ -257,7 +260,7 @@ impl<'t, 'a> Way<'t, 'a> {
             && budget.room() == Room::Nothing
         {
             self.cut = Some(chain.links());
-            // Describing the steps may need more stretches. Only the chain itself must end here.
+            // The limit applies only to the chain. Describing its steps may need more stretches.
             budget.epochs.limit(None);
             over = true;
         }

@@ -30,8 +30,8 @@ pub enum Byte {
     Column(u64, u64),
     /// A byte of the last line: the column, from 1.
     LastLine(u64),
-    /// The number at the end of this text, or the first byte of the text. The text is searched for
-    /// from the beginning of the output.
+    /// The number at the end of the first occurrence of this text, or the first byte of the
+    /// occurrence if there is no number.
     Text(String),
 }
 
@@ -79,10 +79,10 @@ impl fmt::Display for Byte {
     }
 }
 
-/// The length of the part of a line to show before and after the byte.
+/// The maximum number of bytes of the line to show before and after the byte.
 const SHOWN: u64 = 40;
 
-/// Refuses a byte that was not printed, if that can be found out before anything is built.
+/// Refuses a byte that was not printed, if this is known before anything is built.
 pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte) -> Result<()> {
     let &Byte::Number(byte) = wanted else {
         return Ok(());
@@ -99,7 +99,7 @@ pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte
     }
 }
 
-/// The error for a byte that was not printed.
+/// Returns the error for a byte that was not printed.
 fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     let (option, printed) = (option(stream), counted(stream, all));
     anyhow!(
@@ -161,7 +161,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     let (mut number, mut all) = (1, 0);
     // The start of the current line, and the last line that contains bytes.
     let (mut begins, mut last) = (0, 0..0);
-    // The latest bytes of output, in which the text may begin.
+    // The latest bytes of the output, in which the text may begin.
     let mut tail: Vec<u8> = Vec::new();
     while let Some(put) = printed.next(stream)? {
         let held = put.open(&scene.host)?;
@@ -219,7 +219,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     bail!("{option} {wanted}: {printed}{lines}")
 }
 
-/// The position of the number at the end of a text; 0 if there is none.
+/// Returns the position of the number at the end of a text, or 0 if there is none.
 fn number_at_end(text: &[u8]) -> u64 {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     match text.len() - digits.count() {
@@ -242,7 +242,7 @@ fn option(stream: &Stream) -> &'static str {
     }
 }
 
-/// What to explain, if the byte is part of a number.
+/// The part of a printed number to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     /// The whole number.
@@ -284,7 +284,7 @@ fn explained(
     } else {
         format!("{what} in {}", quoted(line))
     };
-    // A number of which only a part is known is not searched for.
+    // If only a part of the number is known, do not search for it.
     let begins = first + begin as u64;
     let is_cut = |number: &Digits| {
         let ends = begins + number.at.end as u64;

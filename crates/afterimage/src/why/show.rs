@@ -17,7 +17,7 @@ use crate::text::pasted;
 /// The form in which to show the chain.
 #[derive(Clone, Copy)]
 pub enum Form<'t> {
-    /// Text for a person, on a terminal or not.
+    /// Text for people, in this style.
     Text(Rest<'t>, Style),
     /// JSON for programs. docs/JSON.md describes the document.
     Json,
@@ -27,7 +27,7 @@ pub enum Form<'t> {
     Dot,
 }
 
-/// Whether the middle of a long chain is shown.
+/// Whether to show the middle of a long chain.
 #[derive(Clone, Copy)]
 pub enum Rest<'t> {
     /// Show the middle.
@@ -37,8 +37,8 @@ pub enum Rest<'t> {
 }
 
 impl Start {
-    /// Writes where the value came from. Writes each step as soon as it is found, at most `steps`
-    /// of them.
+    /// Writes the origin of the value. Writes each step as soon as it is found, at most `steps`
+    /// steps.
     ///
     /// # Errors
     /// If the recording is damaged, or `out` fails.
@@ -85,7 +85,7 @@ impl Start {
         })
     }
 
-    /// Passes `show` one entry after the other.
+    /// Passes one entry after the other to `show`.
     fn each(
         &self,
         scene: &Scene<'_, '_>,
@@ -153,7 +153,7 @@ fn text(
     (rest, style): (Rest<'_>, Style),
 ) -> Result<()> {
     let width = style.width;
-    // The subject is written first, because it is known long before the origin.
+    // Write the subject first, because it is known long before the origin.
     match &start.death {
         Some(death) => {
             writeln!(out, "{}", style.heading(&death.text(), 2))?;
@@ -176,7 +176,7 @@ fn text(
         fold: true,
         width,
     };
-    // The check that ended the run may be in a library.
+    // If the run ended in a library, also show a few steps of the check that ended it.
     let check = if start.death.is_some() { CHECK } else { 0 };
     let mut shown = Shown::new(rest, check);
     loop {
@@ -203,13 +203,13 @@ struct Shown<'t> {
     folded: LeftOut,
     /// The number of further library steps to show at the beginning, plus 1.
     check: usize,
-    /// How to see the rest.
+    /// The text that says how to see the rest.
     more: &'t str,
 }
 
 /// The number of entries to show at the beginning of the chain, unless it is short.
 const FIRST: usize = 40;
-/// The number of steps to show of a check in a library, plus 1.
+/// The number of library steps to show of a check that ended the run, plus 1.
 const CHECK: usize = 5;
 /// The number of entries to show at the end of the chain.
 const LAST: usize = 12;

@@ -1,4 +1,4 @@
-//! The value to explain.
+//! Finds the value to explain.
 
 use std::path::Path;
 
@@ -17,24 +17,24 @@ use crate::text::pasted;
 
 /// A value to explain.
 pub struct Start {
-    /// The place of the value. `None` if there is no value to follow back.
+    /// The place of the value; `None` if there is no value to follow back.
     pub from: Option<Held>,
     /// The type of the value.
     pub ty: Option<ValType>,
-    /// The text of the value. Empty if the subject is not a single value.
+    /// The text of the value; empty if the subject is not a single value.
     pub value: String,
-    /// For a variable whose place may hold something else, the reason.
+    /// Why the value is doubtful, if the variable's place may hold another value.
     pub written: Option<Written>,
     /// The subject in words, for the beginning of a sentence.
     pub what: String,
-    /// The execution of the statement in question, unless that is a call that wrote output: see
-    /// [`place`](Start::place).
+    /// The execution of the statement in question. For a call that wrote output,
+    /// [`place`](Start::place) finds it instead.
     pub place: Option<Spot>,
-    /// The same execution, if the value is that of the statement itself.
+    /// The same execution, if the value is the result of the statement.
     pub spot: Option<Spot>,
     /// The entries that come before the chain.
     pub prelude: Vec<WhyEntry>,
-    /// How the run ended, if that is the subject and it ended in a library.
+    /// How the run ended, if this is the subject and the run ended in a library.
     pub death: Option<WhyDeath>,
 }
 
@@ -55,12 +55,12 @@ pub enum Held {
 }
 
 impl Start {
-    /// The subject in words, on its own.
+    /// Returns the subject in words, without a sentence around it.
     pub fn about(&self) -> &str {
         self.what.trim_end_matches(", which").trim_end_matches(',')
     }
 
-    /// Returns the value from which to go back, and the bits in question if not all are.
+    /// Returns the value to follow back and, if only some of its bits are in question, these bits.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -77,8 +77,8 @@ impl Start {
         })
     }
 
-    /// Finds the execution of the statement in question. Describing it requires counting
-    /// executions, so this is done only on demand.
+    /// Finds the execution of the statement in question. This is done only on demand, because
+    /// describing an execution requires counting.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -96,7 +96,7 @@ impl Start {
     }
 }
 
-/// The error if the run ended in the execution in question.
+/// Returns the error if the run ended in the execution in question.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
@@ -143,8 +143,8 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             error
         }
     })?;
-    // The last statement of a line shows what the line is for: a value that is stored or returned,
-    // or a decision.
+    // The last statement of a line shows the purpose of the line: a value that is stored or
+    // returned, or a decision.
     for chosen in chosen.iter().rev() {
         let site = chosen.site;
         let Some(execution) = chosen.get(scene.traced, scene.values)? else {
@@ -162,7 +162,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
             Explained::Lacks(sentence) => lacking.push(sentence),
         }
     }
-    // The last statement of a line is the most likely intended one.
+    // The user most likely means the last statement of a line.
     if let Some(sentence) = lacking.into_iter().next() {
         bail!("{sentence}");
     }
@@ -200,7 +200,7 @@ enum Explained {
     Lacks(String),
 }
 
-/// The value of an execution of a statement.
+/// Returns the value of an execution of a statement.
 fn of_execution(
     scene: &Scene<'_, '_>,
     site: &Site,

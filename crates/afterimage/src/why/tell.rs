@@ -12,7 +12,7 @@ use super::ends::{end, none};
 use super::start::Start;
 use crate::explain::Scene;
 
-/// Describes steps. Keeps the value that they are about.
+/// Describes steps, and keeps the current value from step to step.
 pub struct Teller<'t, 'a> {
     pub scene: &'t Scene<'t, 'a>,
     /// The current value.
@@ -21,7 +21,7 @@ pub struct Teller<'t, 'a> {
     pub ty: Option<ValType>,
     /// The place of the value in the last description.
     pub last: Option<Spot>,
-    /// The same place, if the value is that of the statement itself.
+    /// The same place, if the value is the result of the statement.
     pub spot: Option<Spot>,
     /// Whether the end of the chain was described.
     pub ended: bool,

@@ -1,4 +1,4 @@
-//! The operator that killed the program.
+//! Finds the operator that killed the program, and the value to blame.
 
 mod died;
 mod overflow;
@@ -19,17 +19,17 @@ use super::start::{Held, Start};
 use crate::explain::Scene;
 use crate::text::pasted;
 
-/// The number of functions of the call stack to list. More are listed if the branch to follow is
-/// further out.
+/// The number of functions of the call stack to list. Further functions are listed up to the branch
+/// that is followed.
 const FRAMES: usize = 16;
-/// The least number of the user's own functions to list, if there are that many.
+/// The minimum number of the user's own functions to list, if the stack has them.
 const CALLS: usize = 2;
-/// The number of activations for which to find the branch that led to their place.
+/// The maximum number of activations for which to find the branch that led to their place.
 const LOOKED_AT: usize = 256;
-/// The depth of the stack from which repeated calls are searched for.
+/// The minimum depth of a stack in which to search for repeated calls.
 const DEEP: usize = 1000;
 
-/// How the run ended.
+/// The end of the run.
 struct Death {
     /// The ending in words, for the end of a sentence.
     how: String,
@@ -40,7 +40,7 @@ struct Death {
 }
 
 /// Finds what killed the program: an operand of the operator that trapped, the exit code, or the
-/// branch that led there.
+/// branch that led to its end.
 pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;
@@ -62,15 +62,14 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let death = Death { how, op, instance };
     let overflowed = matches!(end.ending, Ending::StackOverflow);
     let operand = if overflowed {
-        // No argument of the last call is more to blame than those of earlier calls. All the calls
-        // together filled the stack.
+        // All calls together filled the stack, so no argument of the last call is to blame.
         None
     } else {
         operand(scene, &death, code)?
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
-    // Compilers also keep a stack of their own in memory. A program that exhausts that stack may
-    // trap at an address below 0, or anywhere. Addresses below 0 appear as very large numbers.
+    // Compilers also keep a stack in memory. A program that exhausts this stack may trap at an
+    // address below 0, which appears as a very large number, or anywhere.
     let is_below = code == Some(TrapCode::MemoryOutOfBounds)
         && operand
             .as_ref()
@@ -84,13 +83,12 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     // Repeated calls are reported once.
     let repeated = repeated.filter(|repeated| repeated.end() <= LOOKED_AT);
     let mut enough = repeated.as_ref().map_or(FRAMES, Repeated::end);
-    // The innermost functions of the user's own are always included, if there are any.
+    // The innermost functions of the user's own code are always included.
     let owns = scene.folded().shows_any();
     let mut owned = if owns { 0 } else { CALLS };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
-    // The innermost branch that decided. If there is none: the innermost branch, even if it decided
-    // nothing or was decided by a constant.
+    // The innermost branch with a computed decision or, if there is none, the innermost branch.
     let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
         let found = matches!(decisive, Some((true, ..)));
@@ -105,7 +103,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             enough = enough.max(depth + 1);
         }
         frames.push(WhyFrame { own, ..frame });
-        // Callers outside the user's own code decided nothing.
+        // Ignore the decisions of callers outside the user's own code.
         let is_outside = !own && owned > 0 && owns;
         if let Some(branch) = branch.filter(|_| !found && !is_outside) {
             let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
@@ -232,8 +230,7 @@ struct Blamed {
     value: Value,
     /// The other operands that contributed, in words, beginning with a comma.
     with: String,
-    /// For an operand that is a position in a memory or table: the size of that memory or table, in
-    /// words.
+    /// The size of the memory or table in words, if the operand is a position in it.
     within: String,
 }
 
@@ -276,7 +273,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
             let within = one.within.as_ref();
             within.map_or(String::new(), |within| format!(" in {within}"))
         };
-        // The value to be written does not matter.
+        // The value to be written cannot cause the trap.
         let others = all.filter(|one| one.role != "value");
         let others = others.map(|one| format!("{} {}{}", one.role, one.value.text, within(&one)));
         return Ok(Some(Blamed {
@@ -302,8 +299,7 @@ fn operand(scene: &Scene<'_, '_>, death: &Death, code: Option<TrapCode>) -> Resu
         });
         found.transpose()
     };
-    // The smallest number overflows only if it is divided by -1. Blames whichever of the two is not
-    // a constant.
+    // Only the smallest number divided by -1 overflows. Blame the operand that is not a constant.
     let by_right = match (code, of("left")?, of("right")?) {
         (Some(TrapCode::IntegerOverflow), Some((_, left)), Some((_, right))) => {
             !is_computed(scene, &left)? && is_computed(scene, &right)?
@@ -379,8 +375,8 @@ fn frame_at(
     Ok((frame, decided))
 }
 
-/// Whether any path through a function's code leads to its return. If not, the function's caller
-/// had already decided that the run would end.
+/// Whether any path through a function's code leads to its return. If none does, the caller had
+/// already decided that the run would end.
 fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
     let code = scene.traced.program().function(function);
     code.is_some_and(|code| {
@@ -395,7 +391,7 @@ fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
     })
 }
 
-/// Whether a value is computed, not a constant of the code.
+/// Whether a value is computed rather than a constant of the code.
 pub fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
     match scene
         .walk()

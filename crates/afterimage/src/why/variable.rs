@@ -1,4 +1,4 @@
-//! The origin of a source variable's value.
+//! Finds the origin of a source variable's value.
 
 use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
@@ -167,7 +167,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     })
 }
 
-/// Returns the value of a WebAssembly local, if the function has one of this name and the debug
+/// Returns the value of the WebAssembly local with this name, if there is one and the debug
 /// information does not describe the function.
 fn of_local<'a>(
     scene: &Scene<'_, 'a>,
@@ -204,14 +204,15 @@ fn of_local<'a>(
     }))
 }
 
-/// A mask of `count` bits beginning with bit `first`; 0 if some are beyond the lowest 64.
+/// Returns a mask of `count` bits beginning with bit `first`, or 0 if some of the bits are beyond
+/// the lowest 64.
 fn mask(first: u32, count: u32) -> u64 {
     let all = u64::MAX.checked_shr(64_u32.saturating_sub(count));
     let mask = all.filter(|_| first + count <= 64);
     mask.map_or(0, |mask| mask << first)
 }
 
-/// Keeps some bits of bytes and clears the others.
+/// Keeps the bits of the bytes that `mask` selects, and clears the others.
 fn masked(bytes: &[u8], mask: u64) -> Vec<u8> {
     let all = mask.to_le_bytes();
     let both = bytes.iter().zip(all);

@@ -33,7 +33,7 @@ fn last_of(scene: &Scene<'_, '_>, place: CodeBlock) -> Result<WhyPlace> {
     scene.operator(place.0, end_of(scene, place)?)
 }
 
-/// Describes a cause, and finds the value that decided it, if known.
+/// Describes a cause, and finds the deciding value if it is known.
 pub(super) fn found(
     scene: &Scene<'_, '_>,
     absent: &Absent,
@@ -184,7 +184,7 @@ fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     }))
 }
 
-/// Describes an execution of a branch or call, and finds what decided it.
+/// Describes an execution of a branch or call, and finds the deciding value.
 fn decided(
     scene: &Scene<'_, '_>,
     place: CodeBlock,
@@ -229,7 +229,7 @@ fn decided(
     Ok((shown, Some(start)))
 }
 
-/// Describes where a branch went instead.
+/// Describes the direction that a branch took instead.
 fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &BranchOutcome) -> Result<WhyNotWent> {
     let Some(to) = execution.to else {
         let ended = execution.time >= scene.values.path().length();

@@ -1,4 +1,4 @@
-//! Why a place was not executed.
+//! Finds why a place was not executed.
 
 mod cause;
 
@@ -23,9 +23,9 @@ use crate::why::Way;
 pub struct WhyNotQuery {
     /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.
     pub at: String,
-    /// If given, asks only about the run after this moment.
+    /// The moment after which to ask. `None` means the whole run.
     pub after: Option<String>,
-    /// The largest number of moves and computations to follow back from the deciding value.
+    /// The maximum number of moves and computations to follow back from the deciding value.
     pub steps: u64,
 }
 
@@ -33,7 +33,7 @@ impl WhyNotQuery {
     /// The default of `steps`.
     pub const STEPS: u64 = 200;
 
-    /// A query about the whole run.
+    /// Creates a query about the whole run.
     pub fn new(at: impl Into<String>) -> Self {
         Self {
             at: at.into(),
@@ -119,9 +119,10 @@ impl WhyNotQuery {
 struct WhyNotTarget<'p> {
     places: &'p [CodeBlock],
     line: Option<Line>,
-    /// A place that was not reached because the run ended in its block before it.
+    /// The block of a place that was not reached, because the run ended in the block before the
+    /// place.
     never_came: Option<CodeBlock>,
-    /// A place that lies in the block of the moment, but after the moment.
+    /// The block of a place that lies in the block of the moment, but after the moment.
     behind: Option<CodeBlock>,
 }
 
@@ -136,8 +137,8 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
 }
 
 impl WhyNotTarget<'_> {
-    /// Returns how often a place was executed if its block was executed `times` times. The last
-    /// execution does not count if the run ended before reaching the place.
+    /// Returns how often a place was executed, given that its block was executed `times` times. The
+    /// last execution does not count if the run ended before it reached the place.
     fn executed(&self, place: CodeBlock, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
@@ -183,7 +184,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     Ok((found, line))
 }
 
-/// The number of executions or arrivals in a part of the run, and the first and the last.
+/// The number of executions or arrivals in a part of the run, with the first and the last of them.
 struct Executed {
     count: u64,
     first: u64,

@@ -1,4 +1,4 @@
-//! The library, on a recording that was stopped after 383 blocks.
+//! Tests of the library, on a recording that was stopped after 383 blocks.
 
 mod questions;
 mod snapshots;
@@ -26,7 +26,7 @@ fn recording(folder: &tempfile::TempDir) -> PathBuf {
     at
 }
 
-/// Records its reports.
+/// A monitor that keeps the reports that it receives.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -55,7 +55,7 @@ fn what_was_not_built_is_named_and_a_session_builds_it_once() {
     let said = heard.0.lock().unwrap().join("\n");
     assert_eq!(said.matches("following the path").count(), 1, "{said}");
     assert_eq!(said.matches("following the values").count(), 1, "{said}");
-    // A recording opened before sees the additions.
+    // A recording that was opened earlier sees the additions.
     assert_eq!(reading.path().unwrap().length(), BLOCKS);
     assert!(reading.values().is_ok());
 }
@@ -151,7 +151,7 @@ fn dependences_are_the_same_from_both_ends_and_in_the_slice() {
         };
         let mut sliced = slice.statements.iter();
         assert!(sliced.any(|one| one.offset == maker.offset), "{maker:?}");
-        // Among the first executions of the operator, the one at that time.
+        // Find the execution at that time among the first executions of the operator.
         let forward = (1..4).find_map(|number| {
             let at = format!("@{:#x}#{number}", maker.offset);
             let found = session.deps(&data(&at, DepsDirection::Forward)).unwrap();

@@ -1,4 +1,4 @@
-//! Questions whose answers the test can compute by itself: `forever.wat` writes the numbers of a
+//! Tests questions whose answers they can compute themselves: `forever.wat` writes the numbers of a
 //! generator to memory.
 
 use std::fmt::Debug;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{BLOCKS, recording};
 
-/// Steps of the generator, each with a store.
+/// The number of steps of the generator. Each step makes a store.
 const STEPS: usize = 127;
 
 /// Returns the numbers that the program stores, and the times.
@@ -30,7 +30,7 @@ fn stores() -> Vec<(u64, u64)> {
     steps.collect()
 }
 
-/// A question, written as JSON and read again.
+/// Writes a question as JSON and reads it again.
 pub fn sent<Q: Serialize + DeserializeOwned + PartialEq + Debug>(query: Q) -> Q {
     let text = serde_json::to_string(&query).unwrap();
     let read: Q = serde_json::from_str(&text).unwrap();
@@ -101,7 +101,7 @@ fn paths_have_all_blocks_and_facts_are_about_all_executions() {
     let rows = paths["rows"].as_array().unwrap().iter();
     let blocks = rows.map(|row| row["blocks"].as_u64().unwrap());
     assert_eq!(blocks.sum::<u64>(), BLOCKS);
-    // The store comes after the operator, the assignment of the global between them.
+    // The store comes after the operator, and the assignment of the global is between them.
     for (fact, holds) in [
         ("gen=@0x66 at=@0x63", STEPS - 1),
         ("gen=@0x66 kill=@0x6e at=@0x63", 0),
@@ -139,7 +139,7 @@ fn what_is_redundant_and_what_is_missed_is_counted_over_all_steps() {
         save: false,
     };
     let [cache] = session.simulate(&sent(query)).unwrap().try_into().unwrap();
-    // A cache of 16 lines, least recently used first.
+    // The cache has 16 lines, the least recently used first.
     let (mut lines, mut missed) = (Vec::new(), 0);
     for (_, address) in stores() {
         let line = address / 64;

@@ -1,5 +1,5 @@
-//! Answers from snapshots, on stretches of a path and without values, agree with the whole
-//! execution trace.
+//! Answers from snapshots agree with the whole execution trace, on stretches of a path and without
+//! values.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use afterimage_testkit::tools;
 use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use wasmparser::ValType;
 
-/// Records a program, with the words of its path. `false` if it cannot begin.
+/// Records a program, with the words of its path. Returns `false` if it cannot begin.
 fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     let program = Arc::new(Program::parse(module).unwrap());
     let options = RecordOptions {
@@ -41,12 +41,12 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     record(launch, &out).is_ok()
 }
 
-/// How to call an export whose parameters are all numbers.
+/// Returns the command that calls an export, if its parameters are all numbers.
 fn call(program: &Program, export: usize) -> Option<Command> {
     call_with(program, export, 1 + export % 3)
 }
 
-/// The same with this number for each parameter.
+/// Like [`call`], with this number for each parameter.
 fn call_with(program: &Program, export: usize, number: usize) -> Option<Command> {
     let (name, function) = program.exports.get(export)?;
     let params = &program.types[program.function(*function)?.ty].params;
@@ -63,7 +63,7 @@ fn has(at: &Path, kind: Kind) -> bool {
     TraceFile::open(at).unwrap().last(kind).is_some()
 }
 
-/// The same recording under another name.
+/// Copies a recording to another name.
 pub fn copied(at: &Path, name: &str) -> PathBuf {
     let copy = at.with_file_name(name);
     fs::copy(at, &copy).unwrap();
@@ -79,8 +79,8 @@ fn query(at: &str) -> StateQuery {
     }
 }
 
-/// Compares states at some moments, with snapshots so far apart. Returns the number of comparisons,
-/// and the number for which the values had to be built.
+/// Compares states at some moments, with snapshots at this distance. Returns the number of
+/// comparisons, and the number for which the values had to be built.
 fn same_states(
     at: &Path,
     every: Snapshotting,
@@ -118,12 +118,12 @@ fn same_states(
     (asked.len(), built)
 }
 
-/// Generated programs and those written by hand, each recorded for some of its exports.
+/// Shows recordings of generated and hand-written programs, each for some of its exports.
 fn each_run(seeds: u64, show: impl FnMut(&Path)) {
     each_run_with(seeds, |export| 1 + export % 3, show);
 }
 
-/// One program, whose first export is called with these arguments.
+/// Shows a recording of one program. Its first export is called with these arguments.
 pub fn one_run(text: &str, args: &[&str], show: impl FnOnce(&Path)) {
     let module = wat::parse_str(text).unwrap();
     let program = Program::parse(&module).unwrap();
@@ -137,7 +137,7 @@ pub fn one_run(text: &str, args: &[&str], show: impl FnOnce(&Path)) {
     show(&at);
 }
 
-/// The same, with the number that each parameter of an export gets.
+/// Like [`each_run`]; `argument` returns the number for each parameter of an export.
 pub fn each_run_with(seeds: u64, argument: impl Fn(usize) -> usize, mut show: impl FnMut(&Path)) {
     let generated = (0..seeds).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
     let handwritten = HANDWRITTEN
@@ -147,7 +147,7 @@ pub fn each_run_with(seeds: u64, argument: impl Fn(usize) -> usize, mut show: im
         let program = Program::parse(&module).unwrap();
         for export in 0..3 {
             if let Some(command) = call_with(&program, export, argument(export)) {
-                // Shown if a test fails.
+                // This output is shown if a test fails.
                 println!("program {number}, export {export}");
                 let folder = tempfile::tempdir().unwrap();
                 let at = folder.path().join("run.aft");
@@ -165,7 +165,7 @@ fn states_are_those_of_the_whole_execution_trace() {
     let (mut compared, mut runs) = (0, 0);
     each_run(20, |at| {
         let followed = [1, 7, 100].map(Snapshotting::Followed);
-        // To run a program again takes compiling it.
+        // Running a program again requires compiling it.
         runs += 1;
         let executed = Snapshotting::Executed(Spacing::polls(1));
         let executed = (runs % 8 == 0).then_some(executed);
@@ -178,7 +178,7 @@ fn states_are_those_of_the_whole_execution_trace() {
     assert!(compared > 300, "{compared}");
 }
 
-/// A program in C: recursion, structures, pointers, inlined code, overwritten parameters.
+/// A program in C with recursion, structures, pointers, inlined code, and overwritten parameters.
 const C: &str = r#"
 struct node { int key; struct node *left, *right; };
 static struct node nodes[64];
@@ -213,7 +213,7 @@ long run(int count) {
 }
 "#;
 
-/// Records that program at some levels of optimisation.
+/// Records [`C`] at some levels of optimisation.
 pub fn each_tree(count: u32, mut show: impl FnMut(&str, &Path)) {
     let Some(clang) = tools::clang() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -291,7 +291,7 @@ fn a_cancelled_session_does_not_rewrite_the_file_without_the_words() {
     });
 }
 
-/// The file with its snapshots, one of them changed.
+/// Writes the file with one of its snapshots changed.
 fn forged(
     at: &Path,
     module: &[u8],
@@ -406,7 +406,7 @@ fn damaged_snapshots_are_an_error_that_says_so() {
     );
 }
 
-/// The last steps of a run, as JSON.
+/// Returns the last steps of a run as JSON.
 fn last_steps(session: &Session, level: Level, last: u64, to: Option<String>) -> (bool, String) {
     let query = TraceQuery {
         last: Some(last),

@@ -20,7 +20,7 @@ use afterimage_wet::{Epochs, Reading, Writer};
 
 use crate::snapshots::{copied, each_run_with, each_tree, one_run};
 
-/// A writer, without its node number, which may differ.
+/// Returns a writer without its node number, which may differ.
 fn told(writer: Writer) -> (u64, u64, usize, u8) {
     match writer {
         Writer::Initial => (0, 0, 0, 0),
@@ -33,7 +33,7 @@ fn told(writer: Writer) -> (u64, u64, usize, u8) {
     }
 }
 
-/// Readings, byte by byte: how they are divided into parts is of no account.
+/// Returns readings byte by byte, because their division into parts does not matter.
 fn bytes(
     values: &RecordedValues<'_>,
     readings: &[Reading],
@@ -104,7 +104,7 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
             full.copied(a, position).unwrap(),
             alone.copied(b, position).unwrap(),
         );
-        // Some of the bytes, wherever they begin and end.
+        // Compare some of the bytes, at any beginning and end.
         let writers = |readings: &[Reading]| {
             let each = readings.iter().flat_map(|reading| {
                 let (time, number, inst, _) = told(reading.writer);
@@ -139,7 +139,7 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
     code.insts.len()
 }
 
-/// Questions about some executions of operators are answered alike. Returns the number of
+/// Compares the answers to questions about some executions of operators. Returns the number of
 /// comparisons.
 fn same_answers(
     [full, alone]: [&Session; 2],
@@ -220,8 +220,8 @@ fn same_answers(
     asked
 }
 
-/// A way back that needs too many stretches begins like the whole one, and says that it continues;
-/// or all values are needed.
+/// Checks a chain that needs too many stretches. It begins like the whole chain and says that it
+/// continues, or all values are needed.
 fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
     let mut random = SplitMix64(11);
     for _ in 0..QUESTIONS {
@@ -253,7 +253,7 @@ fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
                     _ => None,
                 };
                 match (moves(of_found), moves(of_known)) {
-                    // The step may be cut between two moves.
+                    // The chain may be cut between two moves of a step.
                     (Some(found), Some(known)) => {
                         assert!(known.starts_with(found.trim_end_matches(']')), "{query:?}");
                     }
@@ -261,14 +261,15 @@ fn begun_alike(full: &Session, few: &Session, visits: &[(u64, NodeId)]) {
                     _ => assert_eq!(entry(&of_found[0]), entry(&of_known[0]), "{query:?}"),
                 }
             }
-            // Another operand may be followed.
+            // The chains may follow different operands.
             Some(WhyEntry::End(end)) if end.kind == SEARCHED => {}
             _ => assert_eq!(of_found.len(), of_known.len(), "{query:?}"),
         }
     }
 }
 
-/// If little is followed, the accesses found are right, and so is the report about the rest.
+/// Checks that a limited search finds the right accesses, and reports correctly what it did not
+/// search.
 fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: u64) {
     let &MemoryBytes::Range {
         memory,
@@ -290,7 +291,7 @@ fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: 
     let Ok(known) = known else {
         return;
     };
-    // By byte.
+    // Compare byte by byte.
     let each = |answer: &MemoryAnswer| {
         let parts = answer.parts.iter();
         let all = parts.flat_map(|part| {
@@ -328,13 +329,13 @@ fn nearest_accesses(full: &Session, alone: &Session, query: &MemoryQuery, time: 
 /// The number of executions of operators in the questions.
 const QUESTIONS: usize = 12;
 
-/// The same if only one stretch stays in memory; each answer then takes far longer.
+/// The number of executions if only one stretch stays in memory. Each answer then takes far longer.
 const AGAIN: usize = 10;
 
 /// The number of stretches that were dropped from memory.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Most executions of nodes that are compared of one run.
+/// The maximum number of executions of nodes to compare in one run.
 const MOST: usize = 1000;
 
 /// The approximate number of stretches of a run.
@@ -368,14 +369,14 @@ fn agree(at: &Path) -> usize {
     }
     compared += same_answers([&full, &alone], &visits, (7, QUESTIONS));
     begun_alike(&full, &few, &visits);
-    // From the end on: so stretches are built in another order than they were executed.
+    // Begin at the end, so that stretches are built in a different order from their execution.
     let every = 1 + visits.len() / MOST;
     for &(start, _) in visits.iter().rev().step_by(every) {
         let a = of_full.at(start).unwrap().expect("an execution");
         let b = of_alone.at(start).unwrap().expect("an execution");
         compared += same(&of_full, &of_alone, [a, b]);
     }
-    // With one stretch in memory, an answer about two builds them again and again.
+    // With one stretch in memory, an answer about two stretches builds them again and again.
     let one = session.on_stretches(1).unwrap().expect("stretches");
     let epochs = one.epochs().unwrap();
     epochs.keep(0);

@@ -1,6 +1,6 @@
-//! The answers of `diff` for programs that are alike. Operators of random programs are replaced,
-//! and the first execution with a different result must be the first difference of the two runs,
-//! followed in step.
+//! Tests the answers of `diff` for programs that are alike. Operators of random programs are
+//! replaced. The first execution with a different result must be the first difference of the two
+//! runs.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use afterimage_testkit::versions::{Transformations, versions};
 use crate::common::Sandbox;
 use crate::common::recorded::Recorded;
 
-/// Operators of the same types.
+/// Operators with the same types of operands and results.
 const ALIKE: [&str; 7] = [
     "i32.add i32.sub i32.mul i32.div_s i32.div_u i32.rem_s i32.rem_u i32.and i32.or i32.xor i32.shl i32.shr_s i32.shr_u i32.rotl i32.rotr i32.eq i32.ne i32.lt_s i32.lt_u i32.gt_s i32.gt_u i32.le_s i32.le_u i32.ge_s i32.ge_u",
     "i32.eqz i32.clz i32.ctz i32.popcnt i32.extend8_s i32.extend16_s",
@@ -107,7 +107,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
     for (side, effects) in [(sides.0, &of_a), (sides.1, &of_b)] {
         let counts = counted(side, &found.replaced);
         for ((effect, count), at) in effects.iter().zip(counts).zip(&found.replaced) {
-            // Constants are no statements.
+            // Constants are not statements.
             if !is_constant(a.program(), a.bytes(), at) {
                 assert_eq!(effect.executed, count);
             }
@@ -125,7 +125,8 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             (None, None) => tried.same += 1,
             (Some(found), Some((time, at))) => {
                 let step = found.a.as_ref().or(found.b.as_ref()).expect("a step");
-                // The user of a constant is the first statement that differs, if any does.
+                // The user of a constant is the first statement that differs, if a statement
+                // differs.
                 if constant(at) {
                     assert!(step.time >= time)
                 } else {

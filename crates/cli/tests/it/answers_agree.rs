@@ -1,10 +1,11 @@
 //! Every way to an answer leads to the same answer.
 //!
-//! A run is stored in several files. One has only its path, so that it is followed from its
-//! beginning. Others have values and checkpoints as usual; epochs and intervals so short that most
-//! questions span several; the answers to other questions added; and the values of one window after
-//! another. Each question is put to all of them, as text and as JSON, and all must agree. Their
-//! answers are compared with a naive reading of the run's whole trace, entry by entry.
+//! A run is stored in several files. One file has only its path, so the run is followed from its
+//! beginning. One has values and checkpoints as usual. In another, epochs and intervals are so
+//! short that most questions span several. Others contain the answers to other questions, or the
+//! values of one window after another. All files must give the same answer to each question, as
+//! text and as JSON. The answers are compared with a naive reading of the run's whole trace, entry
+//! by entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +21,7 @@ use crate::common::memory_programs::memory_program;
 use crate::common::recorded::Recorded;
 use crate::common::tiny::build_tiny;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
 /// Files of one run. The first is followed from its beginning.
@@ -29,7 +30,7 @@ const USUAL: &str = "usual.aft";
 const TINY: &str = "tiny.aft";
 const MORE: &str = "more.aft";
 const WINDOWS: &str = "windows.aft";
-/// Values of only a part of the run: its answers are the same, or less complete.
+/// The file with values of only a part of the run. Its answers are the same, or less complete.
 const PART: &str = "part.aft";
 const STORED: [&str; 4] = [USUAL, TINY, MORE, WINDOWS];
 const ALL: [&str; 5] = [FOLLOWED, USUAL, TINY, MORE, WINDOWS];
@@ -74,18 +75,19 @@ fn files(sandbox: &Sandbox, recorded: &Recorded, sizes: (usize, u64)) {
     }
 }
 
-/// The times for which [`PART`] has values.
+/// Returns the times for which [`PART`] has values.
 fn part(length: u64) -> (u64, u64) {
     (1 + length / 3, (2 * length).div_ceil(3))
 }
 
-/// Puts a question, in which FILE is the file, to some files. Returns the common answer of all of
-/// them: the exit code, standard output and standard error.
+/// Asks a question about some files; FILE in `words` stands for the file. Returns their common
+/// answer: the exit code, standard output and standard error.
 #[track_caller]
 fn asked(sandbox: &Sandbox, words: &str, names: &[&str]) -> (Option<i32>, String) {
     let mut said: Option<(Option<i32>, String, String)> = None;
     for name in names {
-        // A question may build the data it needs: the next question finds the file unchanged.
+        // A question may build data, so ask about a copy, to leave the file unchanged for the next
+        // question.
         fs::copy(sandbox.path(name), sandbox.path("asked.aft")).unwrap();
         let ran = sandbox.run(&words.replace("FILE", "asked.aft"));
         assert!(!ran.stderr.contains("panicked"), "{words}: {}", ran.stderr);
@@ -114,8 +116,8 @@ fn json(sandbox: &Sandbox, words: &str, names: &[&str]) -> Option<Vec<Json>> {
     (code == Some(0)).then(|| lines.collect())
 }
 
-/// Puts a question to the file of a part of the run: it answers like the others, or reports missing
-/// data. Whether it answered.
+/// Asks a question about the file with a part of the run. It must answer like the others, or report
+/// missing data. Returns whether it answered.
 #[track_caller]
 fn partly(sandbox: &Sandbox, words: &str) -> bool {
     let words = format!("{words} --format json");
@@ -129,7 +131,7 @@ fn partly(sandbox: &Sandbox, words: &str) -> bool {
     for (found, whole) in found.lines().zip(whole.lines()) {
         let [found, whole]: [Json; 2] =
             [found, whole].map(|line| serde_json::from_str(line).unwrap());
-        // A way back that leaves the kept part ends there; so do folded steps.
+        // A chain that leaves the kept part ends there, and so do folded steps.
         if is_cut && (found["step"] == "again" || found["step"] == "end") {
             break;
         }
@@ -138,7 +140,7 @@ fn partly(sandbox: &Sandbox, words: &str) -> bool {
     true
 }
 
-/// Whether an answer is another one, where it does not say that something is missing.
+/// Checks that an answer equals the whole answer wherever it does not report missing data.
 #[track_caller]
 fn is_part(found: &Json, whole: &Json, words: &str) {
     match (found, whole) {
@@ -179,7 +181,7 @@ fn bits(value: &Json) -> u128 {
     u128::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// The bytes that an entry of a trace accesses in memory 0.
+/// Returns the bytes that an entry of a trace accesses in memory 0.
 fn addresses(access: &Json) -> Range<u64> {
     if number(&access["memory"]) != 0 {
         return 0..0;
@@ -199,7 +201,7 @@ fn touched(entry: &Json) -> [Range<u64>; 2] {
     }
 }
 
-/// The byte that an entry wrote to an address, if it says.
+/// Returns the byte that an entry wrote to an address, if the entry contains it.
 fn byte(entry: &Json, address: u64) -> Option<u8> {
     let at = (address - addresses(&entry["access"]).start) as usize;
     match entry["kind"].as_str()? {
@@ -218,7 +220,7 @@ struct Naive {
     steps: Vec<Json>,
     /// The steps that access memory 0.
     accesses: Vec<Json>,
-    /// The ranges that each of these reads and writes.
+    /// The ranges that each of these steps reads and writes.
     ranges: Vec<[Range<u64>; 2]>,
     /// The addresses that were accessed.
     touched: BTreeSet<u64>,
@@ -246,14 +248,14 @@ impl Naive {
         }
     }
 
-    /// The last entry before the one at a position that wrote a byte.
+    /// Returns the last entry before a position that wrote a byte.
     fn writer(&self, address: u64, before: usize) -> Option<&Json> {
         let mut earlier = self.ranges[..before].iter();
         let at = earlier.rposition(|[_, written]| written.contains(&address));
         at.map(|at| &self.accesses[at])
     }
 
-    /// The first entry from the one at a position on that reads a byte, or writes it.
+    /// Returns the first entry from a position on that reads a byte, or writes it.
     fn next(&self, address: u64, from: usize, which: usize) -> Option<&Json> {
         let mut later = self.ranges[from..].iter();
         let at = later.position(|ranges| ranges[which].contains(&address));
@@ -315,7 +317,7 @@ fn memory(sandbox: &Sandbox, naive: &Naive, (at, before): (&str, usize), compare
     }
 }
 
-/// Moments: as text, with the first access that comes after it.
+/// Returns moments as text, each with the position of the first access after it.
 fn moments(naive: &Naive, random: &mut SplitMix64) -> Vec<(String, usize)> {
     let mut moments = vec![("end".to_owned(), naive.accesses.len())];
     for _ in 0..2 {
@@ -335,7 +337,7 @@ fn moments(naive: &Naive, random: &mut SplitMix64) -> Vec<(String, usize)> {
     moments
 }
 
-/// The values of statements, by offset, in order.
+/// Returns the values of statements by offset, in order.
 fn values_of(naive: &Naive) -> BTreeMap<u64, Vec<&Json>> {
     let mut values: BTreeMap<u64, Vec<&Json>> = BTreeMap::new();
     for entry in &naive.steps {
@@ -492,7 +494,7 @@ fn uses(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mu
         assert_eq!(places(&found), places(&expected), "{words}");
         compared.uses += 1;
     }
-    // Backward and forward are the same dependences.
+    // Backward and forward dependences must be the same.
     let values = values_of(naive);
     let all = Vec::from_iter(values.iter().flat_map(|(offset, of)| {
         let numbered = of.iter().enumerate();
@@ -545,8 +547,8 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
-/// Compares the executions of instructions, by the counts, by the values and by the trace, and the
-/// tables as JSON and as CSV.
+/// Compares the numbers of executions according to the counts, the values and the trace. Also
+/// compares the tables as JSON and as CSV.
 fn counts(sandbox: &Sandbox, naive: &Naive) {
     let words = "profile FILE --by instruction --format json";
     let (code, out) = asked(sandbox, words, &ALL);
@@ -581,7 +583,7 @@ fn counts(sandbox: &Sandbox, naive: &Naive) {
     assert_eq!(BTreeMap::from_iter(of_table), found, "{words}");
 }
 
-/// The text has the numbers, times and values that JSON has, in the same order.
+/// Checks that the text has the numbers, times and values of the JSON, in the same order.
 #[track_caller]
 fn text_agrees(sandbox: &Sandbox, words: &str, answer: &Json) {
     let (_, text) = asked(sandbox, words, &[USUAL]);
@@ -607,7 +609,7 @@ fn text_agrees(sandbox: &Sandbox, words: &str, answer: &Json) {
     }
 }
 
-/// Addresses and values that are listed by instruction.
+/// Compares the addresses and values that are listed by instruction.
 fn lists(sandbox: &Sandbox, naive: &Naive) {
     for (words, kinds, key) in [
         (
@@ -637,7 +639,7 @@ fn lists(sandbox: &Sandbox, naive: &Naive) {
     }
 }
 
-/// The stack and the globals.
+/// Compares the stack and the globals.
 fn states(sandbox: &Sandbox, naive: &Naive, at: &str, compared: &mut Compared) {
     let words = format!("state FILE --at {at} --globals --depth 1000");
     let Some(answer) = json(sandbox, &words, &STORED) else {
@@ -717,9 +719,9 @@ fn programs_that_use_memory_have_one_answer() {
     assert!(compared.uses > 3, "{compared:?}");
 }
 
-/// Stores of every kind, of values and to addresses that are constants reused by the same code;
-/// host calls; several entries, the first of which end deeper than the last begins; exceptions; a
-/// loop that does not write to any of this for many intervals.
+/// A program with stores of every kind, whose values and addresses are constants reused by the same
+/// code. It has host calls, exceptions, and several entries, the first of which end deeper than the
+/// last begins. A loop does not write to any of this memory for many intervals.
 const BY_HAND: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 4)
@@ -766,7 +768,7 @@ fn a_program_made_by_hand_has_one_answer() {
     for words in ["4", "3"] {
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", &module);
-        // The second one traps.
+        // The second run traps.
         sandbox.run(&format!("record --invoke run -o run.aft a.wasm {words}"));
         sandbox.ok("build --lens paths run.aft");
         let sizes = if words == "4" { (50, 5) } else { (400, 90) };

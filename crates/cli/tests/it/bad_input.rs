@@ -1,4 +1,5 @@
-//! Invalid files and arguments: one clear sentence, the documented exit code, nothing lost.
+//! Invalid files and arguments lead to one clear sentence and the documented exit code, and nothing
+//! is lost.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -68,7 +69,8 @@ fn programs_that_are_none() {
         126,
         &["header.wasm", "exports no function"],
     );
-    // Cut anywhere, a module is refused or is another module; it never panics.
+    // A module that is cut anywhere is refused, or is a different valid module. The command never
+    // panics.
     for length in 0..module.len() {
         sandbox.write("prefix.wasm", &module[..length]);
         let ran = sandbox.run("instrument prefix.wasm -o out.wasm");
@@ -503,7 +505,7 @@ fn a_path_is_not_replaced_by_nothing() {
     assert!(sandbox.ok("verify hello.aft").stdout.contains("sound"));
 }
 
-/// Nothing can be added to a write-protected file; the message names the remedy.
+/// Nothing can be added to a write-protected file, and the message names the remedy.
 #[test]
 fn recordings_that_cannot_be_written() {
     let sandbox = Sandbox::new();
@@ -522,7 +524,7 @@ fn recordings_that_cannot_be_written() {
     }
 }
 
-/// One message says that lines may be missing, and the rest is reported anyway.
+/// One message says that lines may be missing, and the other parts of the report are unaffected.
 #[test]
 fn debug_information_that_cannot_be_read() {
     let sandbox = Sandbox::new();
@@ -548,7 +550,7 @@ fn debug_information_that_cannot_be_read() {
     }
 }
 
-/// A pipe, a device or a folder where a file belongs is refused at once, and not waited for.
+/// A pipe, a device or a folder in place of a file is refused at once, without waiting for it.
 #[test]
 fn what_is_no_file_is_refused_and_not_waited_for() {
     let sandbox = Sandbox::new();
@@ -584,7 +586,7 @@ fn what_is_no_file_is_refused_and_not_waited_for() {
             ran.is_refusal(&words, 125, &[file]);
         }
     }
-    // Reports may go to pipes whose reader has not begun yet.
+    // A report may go to a pipe that has no reader yet.
     for words in ["profile hello.aft -o pipe", "instrument hello.wat -o pipe"] {
         let ran = sandbox.shell(&format!("exec timeout 60 $AFTERIMAGE {words}"));
         ran.is_refusal(words, 125, &["pipe", "nobody reads"]);

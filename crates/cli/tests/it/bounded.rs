@@ -1,8 +1,8 @@
 //! No command takes memory out of proportion to the memory that the guest touches.
 //!
-//! The system supplies the peak of a command's memory while it runs. Each guest here once made a
-//! command take many times as much. The command tracked a range of memory byte by byte, or wrote
-//! memory that had only grown, or each activation's locals.
+//! The system reports the peak of a command's memory while it runs. Each guest here once made a
+//! command take many times its own memory. The command tracked a range of memory byte by byte, or
+//! wrote memory that had only grown, or wrote each activation's locals.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use std::time::Duration;
 use crate::common::Sandbox;
 
 const MIB: u64 = 1 << 20;
-/// The memory that a command may take beyond the guest's: itself, its buffers and caches.
+/// The memory that a command may take in addition to the guest's memory, for itself, its buffers
+/// and caches.
 const OWN: u64 = 512 * MIB;
 
-/// The peak so far; `None` if the system does not tell.
+/// Returns the peak so far, or `None` if the system does not report it.
 fn peak(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -43,7 +44,7 @@ fn measured(sandbox: &Sandbox, words: &str) -> (Option<i32>, String, u64) {
 
 /// The questions for every recording.
 const COMMANDS: &[&str] = &[
-    // Before there are values: by snapshots.
+    // These questions use snapshots, because there are no values yet.
     "state --at 50% run.aft",
     "build --lens full run.aft",
     "info --sizes run.aft",
@@ -74,7 +75,7 @@ const COMMANDS: &[&str] = &[
     "export --format collapsed run.aft",
 ];
 
-/// Puts all questions to a guest that touches this much memory.
+/// Asks all questions about a guest that touches this amount of memory.
 fn bounded(name: &str, text: &str, touched: u64) {
     bounded_in(COMMANDS, name, text, touched);
 }
@@ -90,7 +91,7 @@ fn bounded_in(commands: &[&str], name: &str, text: &str, touched: u64) {
         let (code, errors, most) = measured(&sandbox, words);
         println!("{name}: {words}: {} MiB", most / MIB);
         assert_eq!(code, Some(0), "{name}: afterimage {words}: {errors}");
-        // Two recordings are two guests.
+        // A command about two recordings may use the memory of two guests.
         let guests = words.matches("run.aft").count() as u64;
         assert!(
             most <= guests * touched + OWN,
@@ -126,15 +127,14 @@ fn what_is_copied_at_once_is_one_range() {
     bounded("copy", text, 256 * MIB);
 }
 
-/// How memory is written one by one: here and there, or each byte by itself. The data about one
-/// byte may take more than the byte.
+/// A way to write memory in small pieces. The data about a byte may take more memory than the byte.
 struct OneByOne {
     name: &'static str,
     /// A store to the address in local `$at`.
     store: &'static str,
-    /// Bytes from one store to the next.
+    /// The number of bytes from one store to the next.
     step: u32,
-    /// Pages that are written.
+    /// The number of pages that are written.
     pages: u64,
 }
 
@@ -202,7 +202,7 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
     .bounded(COMMANDS);
 }
 
-/// Among the slowest, the one that takes most memory.
+/// This case takes the most memory among the slowest ones.
 #[test]
 fn most_of_memory_that_is_written_one_by_one_is_not_told_apart_for_ever() {
     let some = &[

@@ -49,7 +49,7 @@ fn cases_say_what_they_must() {
     );
 }
 
-/// The case with the present output of its commands.
+/// Returns the case with the current output of its commands.
 fn answered(name: &str, case: &str) -> String {
     let sandbox = Sandbox::new();
     let end = case.find("\n;; $ ").expect("a case has commands") + 1;
@@ -123,7 +123,7 @@ fn run(sandbox: &Sandbox, command: &str) -> Ran {
     }
 }
 
-/// Takes out what differs from run to run: times, and sizes, which depend on how well a time
+/// Removes the parts that differ from run to run: times, and sizes, which depend on how well a time
 /// compresses.
 fn steady(text: &str) -> String {
     let mut out = String::new();
@@ -136,7 +136,7 @@ fn steady(text: &str) -> String {
             "\"bytes\":",
             "size      ",
             "sound: ",
-            // The distance of its parts depends on time.
+            // The distance between these parts depends on time.
             "the path of the run, in ",
             ".aft (",
         ] {
@@ -169,7 +169,7 @@ fn steady(text: &str) -> String {
     out
 }
 
-/// Returns the differing lines, with the expected ones.
+/// Returns the differing lines, with the expected lines.
 fn difference(wanted: &str, found: &str) -> String {
     let (wanted, found): (Vec<_>, Vec<_>) = (wanted.lines().collect(), found.lines().collect());
     let same = wanted

@@ -29,11 +29,11 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 6;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
 impl Recorded {
-    /// The vertices of a window.
+    /// Builds the vertices of a window.
     fn build(&self, window: RangeInclusive<u64>, interval: u64) -> (Vec<Vertex>, u32) {
         let run = self.run_from(None);
         let build = Build {
@@ -58,7 +58,7 @@ impl Recorded {
     }
 }
 
-/// Writes vertices to a file, and opens the usable part of them.
+/// Writes vertices to a file, and opens the usable vertices.
 fn write(
     sandbox: &Sandbox,
     (nodes, interval): (u32, u64),
@@ -107,7 +107,7 @@ fn steps(recorded: &Recorded, from: Option<&FileCheckpoints>, wanted: Wanted) ->
     std::iter::from_fn(|| steps.next().unwrap()).collect()
 }
 
-/// The state at some moments, as text.
+/// Returns the state at some moments as text.
 fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -> Vec<String> {
     let mut shown = Vec::new();
     let log = recorded.file().log().unwrap();
@@ -122,7 +122,7 @@ fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -
                 state.globals.iter().map(|g| g.0).fold(0, u64::wrapping_add)
             );
             for (memory, number) in state.memories.iter().zip(0..) {
-                // In one piece, and in pieces that begin and end inside of lines.
+                // Read memory in one piece, and in pieces that begin and end inside lines.
                 let mut bytes = vec![0; memory.bytes.len()];
                 assert!(paused.memory(number, 0, &mut bytes).unwrap());
                 for (piece, start) in bytes.chunks(1009).zip((0..).step_by(1009)).skip(3) {
@@ -147,7 +147,7 @@ fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -
     shown
 }
 
-/// Slices backward and forward, and between the first and the last criterion.
+/// Computes slices backward and forward, and between the first and the last criterion.
 fn slices(
     recorded: &Recorded,
     from: Option<&FileCheckpoints>,
@@ -190,7 +190,7 @@ fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
             recorded.build(window, interval).0
         }
     });
-    // A node that begins in one window and ends in the next is in both.
+    // A node that begins in one window and ends in the next window is in both.
     let mut joined = windows.concat();
     joined.dedup();
     assert_eq!(joined, whole, "windows are other than the whole");
@@ -205,7 +205,7 @@ fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
     compared.runs += 1;
 }
 
-/// Compares answers from checkpoints with those from the beginning of the run.
+/// Compares answers from checkpoints with answers from the beginning of the run.
 fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Compared) {
     let length = recorded.path().unwrap().length();
     let from = Some(checkpoints);
@@ -340,8 +340,8 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     }
 }
 
-/// Checks that values counted by following equal those looked up one by one. Returns the number of
-/// statements compared.
+/// Checks that values counted by following the run equal values looked up one by one. Returns the
+/// number of statements compared.
 fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64 {
     let (program, module) = (recorded.program(), recorded.bytes());
     let types = Types::new(program, module);
@@ -401,9 +401,10 @@ fn checkpoints_of_generated_programs_hold() {
     assert!(compared.counted > 50, "few counts: {}", compared.counted);
 }
 
-/// Memory that the host writes, in parts and as a whole, and that is grown, copied, filled and set
-/// byte by byte; tables and segments that change; a recursion that is deep at many checkpoints.
-/// Pages that are filled, copied, initialised by the host or read as a whole, and then in part.
+/// A program with memory that the host writes, in parts and as a whole. The memory is also grown,
+/// copied, filled and set byte by byte. Tables and segments change, and a recursion is deep at many
+/// checkpoints. Pages are filled, copied, initialised by the host or read as a whole, and then in
+/// part.
 const BUSY: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 8)
@@ -458,7 +459,7 @@ const BUSY: &str = r#"(module
 #[test]
 fn checkpoints_of_busy_memory_hold() {
     let mut compared = Compared::default();
-    // With and without a trap in the middle.
+    // Test the program with and without a trap in the middle.
     let calm = BUSY.replace("(unreachable)", "(nop)");
     for text in [BUSY.to_owned(), calm] {
         let sandbox = Sandbox::new();

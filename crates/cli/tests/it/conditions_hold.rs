@@ -29,7 +29,7 @@ int run(void)
 }
 "#;
 
-/// The expressions as we write them, and their names in awk.
+/// The expressions in our notation, and their names in awk.
 const VARIABLES: [(&str, &str); 6] = [
     ("a", "a"),
     ("b", "b"),
@@ -39,8 +39,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("(*p).y", "y"),
 ];
 
-/// A condition for both: in the one, names are as in the first of [`VARIABLES`], in the other as in
-/// the second.
+/// Returns a condition in both notations, with the first and the second names of [`VARIABLES`].
 fn condition(random: &mut SplitMix64, depth: usize) -> [String; 2] {
     let operand = |random: &mut SplitMix64| -> [String; 2] {
         let (own, awk) = VARIABLES[random.below(VARIABLES.len())];
@@ -149,7 +148,7 @@ fn conditions_hold_when_awk_says_so() {
     );
 }
 
-/// How often a condition holds at a line with `// here`, and is unknown.
+/// Returns how often a condition holds, and how often it is unknown, at the line with `// here`.
 fn counts(sandbox: &Sandbox, source: &str, condition: &str) -> (u64, u64) {
     let here = source.lines().position(|line| line.contains("// here"));
     let at = format!(

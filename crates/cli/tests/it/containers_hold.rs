@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::common::{Sandbox, ran};
 
-/// Shows containers that grow and shrink, as `state` shows them, each time before it calls `stop`.
+/// A program with containers that grow and shrink. It prints them as `state` shows them, each time
+/// before it calls `stop`.
 const CPP: &str = r#"
 #include <array>
 #include <cstdio>
@@ -257,7 +258,8 @@ fn containers_of_cpp_are_what_the_program_prints() {
     }
     let printed = sandbox.ok("record --lens full -o run.aft run.wasm").stdout;
     assert!(compare(&sandbox, "run.cpp", &printed) > 150);
-    // Before they are made, and damaged, they say so, or are empty.
+    // Before the containers are made, and when they are damaged, they are empty or reported as
+    // damaged.
     let early = sandbox.ok("state run.aft --at main+0 --depth 1").stdout;
     assert!(early.contains(" numbers "), "{early}");
     let here = CPP
@@ -381,9 +383,9 @@ fn what_else_rust_has_is_what_the_program_prints() {
             "odd = { <damaged, or not yet initialised: it has more nanoseconds than a second> }",
             "neither = { <damaged, or not yet initialised: it is neither true nor false> }",
             "lost = { <damaged, or not yet initialised: its elements are outside the memory> }",
-            // A function item, which the debug information describes as a pointer.
+            // This is a function item, which the debug information describes as a pointer.
             "mapped = { iter = { … f = <it has no bytes> }",
-            // No table of methods is there.
+            // There is no table of methods at this address.
             "headless = { pointer = 0x10, vtable = 0x10",
         ],
     );

@@ -1,5 +1,5 @@
-//! Currency: the optimised run's value of a variable, compared with the value implied by the
-//! source, where that is known by construction or from the runs themselves.
+//! Tests currency: compares the optimised run's value of a variable with the value implied by the
+//! source, where this is known by construction or from the runs.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Statements that are functions, so that they keep their lines wherever they are called.
+/// Statements as functions, so that they keep their lines wherever they are called.
 const STATEMENTS: &str = r#"#[inline(always)]
 fn first(x: &mut u32, i: u32) {
     *x = i * 7 + 1;
@@ -33,18 +33,18 @@ fn main() {
 }
 "#;
 
-/// As the source says.
+/// The statements in the order of the source.
 const PLAIN: &str = "first(&mut x, i); here(i); second(&mut x, i);";
 /// The line with `black_box`.
 const HERE: &str = "app.rs:11";
-/// `i` at each arrival there.
+/// The value of `i` at each arrival there.
 const ROUNDS: [u32; 8] = [0, 1, 2, 0, 1, 2, 3, 4];
 
 fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
 }
 
-/// Records `app.rs` as it is there now, compiled with as much optimisation.
+/// Records the current `app.rs`, compiled at this level of optimisation.
 fn recorded(sandbox: &Sandbox, name: &str, level: u32) {
     sandbox.rustc("app", name, level);
     sandbox.ok(&format!("record --force -o {name}.aft {name}.wasm"));
@@ -64,7 +64,7 @@ fn before(i: u32) -> u32 {
 #[test]
 fn assignments_that_were_moved_by_construction_are_found() {
     let cases: [(&str, Shown, &str); 6] = [
-        // The second assignment is executed before its time.
+        // The second assignment is executed too early.
         (
             "first(&mut x, i); second(&mut x, i); here(i);",
             |i| i * i + 2,
@@ -81,13 +81,14 @@ fn assignments_that_were_moved_by_construction_are_found() {
             before,
             "not executed",
         ),
-        // Moved on one path only, as partial dead code elimination does (2001, Figure 12).
+        // The assignment is moved on one path only, as in partial dead code elimination (2001,
+        // Figure 12).
         (
             "if i % 2 == 0 { first(&mut x, i); here(i); } else { here(i); first(&mut x, i); } second(&mut x, i);",
             |i| if i % 2 == 0 { i * 7 + 1 } else { before(i) },
             "delayed",
         ),
-        // Something else is changed: the variable stays current.
+        // Other code is changed, so the variable stays current.
         (
             "first(&mut x, i); std::hint::black_box(n); here(i); second(&mut x, i);",
             |i| i * 7 + 1,
@@ -137,7 +138,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
                 );
             }
         }
-        // One stop alone gets the same answer.
+        // A question about a single stop gets the same answer.
         let last = stops.last().unwrap();
         let one = json(
             &sandbox,
@@ -148,7 +149,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
             ),
         );
         assert_eq!(&one["stops"][0], *last, "{order}");
-        // Matched statements may tell more, never something else.
+        // Matched statements may give more results, but never different results.
         let matched = json(&sandbox, &format!("currency {words} --match --format json"));
         for (with, without) in matched["stops"].as_array().unwrap().iter().zip(stops) {
             let untold = without["verdict"] == "not told";
@@ -180,7 +181,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
     }
 }
 
-/// A loop, or its rounds one after another in one block.
+/// A loop, or its iterations one after another in one block.
 const ROUNDS_OF: &str = r#"#[inline(always)]
 fn mixed(i: u32) -> u32 {
     let m = GIVEN;
@@ -259,8 +260,8 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
     }
 }
 
-/// A program that the optimiser changes. `mark` is called with how often it was, so both runs say
-/// themselves where they are.
+/// A program that the optimiser changes. `mark` is called with the number of its calls, so both
+/// runs show how far they are.
 const OPTIMISABLE: &str = r#"use std::hint::black_box;
 static mut COUNT: u32 = 0;
 static mut LAST: u32 = 0;
@@ -356,7 +357,7 @@ fn values(
         .collect()
 }
 
-/// When `mark` was called, ascending.
+/// Returns the times at which `mark` was called, ascending.
 fn marks(sandbox: &Sandbox, file: &str) -> Vec<u64> {
     let words = format!("values {file} --at mark --var id --limit 100000 --format json");
     let found = json(sandbox, &words);
@@ -377,7 +378,8 @@ fn verdicts_on_an_optimised_program_are_what_comparing_says() {
     let passed = |run: usize, time: u64| marked[run].partition_point(|mark| *mark <= time);
     let mut verdicts: BTreeMap<String, u64> = BTreeMap::new();
     let mut causes: BTreeMap<String, u64> = BTreeMap::new();
-    // The line of `mark(ID)` is inlined everywhere; the others are of one function each.
+    // The line of `mark(ID)` is inlined everywhere. Each of the other lines belongs to one
+    // function.
     for (line, variables) in [
         (16, &["local", "a", "b", "k", "unused", "COUNT", "LAST"][..]),
         (15, &["local", "a", "COUNT"]),
@@ -500,7 +502,7 @@ fn what_cannot_be_asked_is_refused() {
     refused(&format!("{plain} --at app.rs:11 --var x.z"), &["--var x.z"]);
     refused(&format!("{plain} --at app.rs:11 --var x+"), &["--var x+"]);
     refused(&format!("{plain} --at app.rs:11 --all"), &["--var"]);
-    // Another input: the host is called otherwise.
+    // With a different input, the host is called differently.
     sandbox.write(
         "app.rs",
         STATEMENTS

@@ -22,17 +22,17 @@ use crate::common::memory_programs::memory_recording;
 /// The number of seeds to try.
 const SEEDS: u64 = 6;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 4_000;
 /// The limit of the analysis: a value computed from more values counts as a value of its own.
 const MOST_LEAVES: usize = 8;
 
-/// Something that was executed: an operator, or a function's beginning.
+/// An event of the run: the execution of an operator, or the beginning of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Executed {
     activation: usize,
     place: EventPlace,
-    /// A block begins with it.
+    /// The block that begins with it.
     begins: Option<BlockId>,
     /// The number of blocks executed so far, including its own.
     time: u64,
@@ -105,7 +105,7 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
 }
 
 impl Expanded {
-    /// Returns the decision for each execution of an operator, and its time. It asks `event` for
+    /// Returns the decision for each execution of an operator, and its time. Asks `event` about
     /// each earlier (or later) event in the activation and its callees.
     fn decided<T>(
         &self,
@@ -131,7 +131,7 @@ impl Expanded {
     }
 }
 
-/// Compares an answer, in sum and execution by execution.
+/// Compares an answer in total, and execution by execution.
 fn check(
     facts: &Facts<'_>,
     (function, op): (FuncId, OpId),
@@ -181,7 +181,8 @@ fn listed(runs: &[InstanceRun]) -> Vec<u64> {
     numbers
 }
 
-/// A value, as a term over values that are not computed from others; each new one is different.
+/// Numbers the values. A value is a term over values that are not computed from others; each new
+/// value has a new number.
 struct Terms {
     numbers: HashMap<String, u32>,
     leaves: Vec<Vec<u32>>,
@@ -211,11 +212,11 @@ enum Does {
     Computes(u32),
     /// Term of the address, constant if it is one, offset, bytes.
     Accesses(u32, Option<u64>, u64, u64, bool),
-    /// May write anywhere.
+    /// An effect that may write anywhere.
     Writes,
 }
 
-/// Returns the effect of each executed operator; all of memory counts as one place.
+/// Returns the effect of each executed operator. The whole memory counts as one place.
 fn terms(program: &Program, module: &[u8], expanded: &Expanded) -> Vec<Option<Does>> {
     let types = Types::new(program, module);
     let mut bodies: HashMap<FuncId, Body<'_>> = HashMap::new();
@@ -307,7 +308,7 @@ fn terms(program: &Program, module: &[u8], expanded: &Expanded) -> Vec<Option<Do
             Effect::Call(callee) | Effect::TailCall(callee) => match callee {
                 afterimage_program::Callee::Direct(f) if program.function(f).is_some() => None,
                 afterimage_program::Callee::Direct(_) => Some(Does::Writes),
-                // The host, if no code of the guest follows.
+                // The callee is the host if no code of the guest follows.
                 afterimage_program::Callee::Indirect { .. } => {
                     let next = expanded.all.get(does.len() + 1);
                     let guest = next.is_some_and(|next| matches!(next.place, EventPlace::Entry(_)));
@@ -328,7 +329,7 @@ fn terms(program: &Program, module: &[u8], expanded: &Expanded) -> Vec<Option<Do
     does
 }
 
-/// Offset and bytes of a load or store of the generated programs.
+/// Returns the offset and the number of bytes of a load or store in the generated programs.
 fn width(operator: &Operator<'_>) -> Option<(u64, u64, bool)> {
     Some(match operator {
         Operator::I32Load { memarg } => (memarg.offset, 4, false),
@@ -395,7 +396,7 @@ struct Compared {
     decided: u64,
 }
 
-/// Several questions at once have the answers that each has.
+/// Checks that several questions at once have the same answers as each question alone.
 fn together(facts: &Facts<'_>, executed: &[(FuncId, OpId)]) {
     for of in executed.chunk_by(|a, b| a.0 == b.0) {
         let ops = Vec::from_iter(of.iter().map(|&(_, op)| op));
@@ -429,7 +430,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         .and_then(|end| LastStep::of(&program, &module, end).unwrap());
     let expanded = expand(&program, &path, last);
     let calls = RunCalls::of(&path, last).unwrap();
-    // The same, walking every path trace block by block.
+    // Answer again by walking every path trace block by block.
     let gone_through = RunCalls::of(&path, last).unwrap().regular_up_to(0);
     let mut executed: Vec<(FuncId, OpId)> = Vec::new();
     for executed_now in &expanded.all {
@@ -460,7 +461,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
             compared.not_available += answer.executions - expected;
         }
     }
-    // The path's statements about loads are true.
+    // The results for loads by the path alone must be true.
     let run = Run {
         program: &program,
         module: &module,
@@ -489,7 +490,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
     compared.runs += 1;
 }
 
-/// Events at any places, in any functions.
+/// Compares events at any places, in any functions.
 fn places(
     program: &Program,
     expanded: &Expanded,
@@ -530,7 +531,7 @@ fn places(
     }
 }
 
-/// Reaching definitions and last uses of locals.
+/// Compares reaching definitions and last uses of locals.
 fn locals(
     program: &Program,
     module: &[u8],
@@ -595,7 +596,7 @@ fn facts_of_generated_programs_hold() {
 #[test]
 fn facts_of_programs_that_load_much_hold() {
     let mut compared = Compared::default();
-    // Some run for long, and are left out.
+    // Some programs run for long, and are left out.
     for seed in 0..4 * seeds(SEEDS) {
         compare(&memory_recording(seed), true, &mut compared);
     }

@@ -1,6 +1,6 @@
-//! The forms in which compilers describe variables: versions of DWARF, arguments that are not
-//! stored yet, computed lengths, and debug information in other files. The shown values must be
-//! those that the program assigned.
+//! Tests the forms in which compilers describe variables: versions of DWARF, arguments that are not
+//! stored yet, computed lengths, and debug information in other files. The shown values must be the
+//! values that the program assigned.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
 }
 
-/// The values of a variable at a place, each with whether it is marked.
+/// Returns the values of a variable at a place, and whether each is marked.
 fn values(sandbox: &Sandbox, at: &str, variable: &str) -> Vec<(Option<String>, bool)> {
     let words = format!("values app.aft --at {at} --var {variable} --limit 999 --format json");
     let found = json(sandbox, &words);
@@ -47,7 +47,7 @@ fn shown(sandbox: &Sandbox, at: &str, variable: &str) -> Vec<String> {
     values.map(|(value, _)| value.unwrap_or_default()).collect()
 }
 
-/// The line of a source that ends with a remark.
+/// Returns the line of a source that ends with this comment.
 fn line(source: &str, remark: &str) -> String {
     let found = source.lines().position(|line| line.ends_with(remark));
     format!("app.c:{}", found.unwrap() + 1)
@@ -56,7 +56,7 @@ fn line(source: &str, remark: &str) -> String {
 /// The fields of a structure, each with its assigned value.
 type Assigned = Vec<(String, i128)>;
 
-/// A program with structures of bit-fields, and what each of its fields is assigned.
+/// Returns a program with structures of bit-fields, and the value that is assigned to each field.
 fn bit_fields(random: &mut SplitMix64) -> (String, Vec<(String, Assigned)>) {
     const TYPES: [(&str, u64, bool); 9] = [
         ("int", 32, true),
@@ -209,7 +209,7 @@ int run(void) {
                 assert_eq!(found.len(), 4, "{options:?} {variable}");
                 for ((value, _), expected) in found.into_iter().zip(expected) {
                     let expected = Some(expected.to_string());
-                    // DWARF 2 and 3 do not tell a value from its address.
+                    // DWARF 2 and 3 do not distinguish a value from its address.
                     let is_right = value == expected || value.is_none() && version < 4;
                     assert!(is_right, "{options:?} {variable}: {value:?} {expected:?}");
                 }
@@ -413,7 +413,7 @@ int run(void) {
         };
         let found = shown(&sandbox, &line(SOURCE, "// here"), "calls");
         let last: Vec<u32> = found.iter().map(|text| text.parse().unwrap()).collect();
-        // Optimised code may store it later.
+        // Optimised code may store the value later.
         assert!(!last.is_empty() && last.is_sorted(), "{level} {found:?}");
         assert!(level != "-O0" || last == [1, 3, 6], "{found:?}");
         for variable in ["calls", "note::calls"] {
@@ -485,7 +485,7 @@ int run(void) { return add(4); }
     }
 }
 
-/// Every command with the name of a function, except `record`, which runs the program.
+/// Every command that takes the name of a function, except `record`, which runs the program.
 const OF_A_FUNCTION: [&str; 18] = [
     "profile app.aft --function NAME",
     "trace app.aft --function NAME",
@@ -507,8 +507,8 @@ const OF_A_FUNCTION: [&str; 18] = [
     "dataflow app.aft --fact gen=NAME;at=LINE",
 ];
 
-/// Asks every command about a function by its mangled name and by others, and compares. `line` is a
-/// place in it.
+/// Asks every command about a function by its mangled name and by other names, and compares the
+/// answers. `line` is a place in the function.
 fn is_found(sandbox: &Sandbox, mangled: &str, names: &[&str], line: &str, record: &str) {
     let ask = |command: &str, name: &str| {
         let words = command.split(' ').map(|word| word.replace("NAME", name));
@@ -520,7 +520,7 @@ fn is_found(sandbox: &Sandbox, mangled: &str, names: &[&str], line: &str, record
     for command in OF_A_FUNCTION.into_iter().chain([record]) {
         let right = ask(command, mangled);
         for &name in names {
-            // In a fact, they separate places.
+            // In a fact, spaces and commas separate places.
             if command.starts_with("dataflow") && name.contains([' ', ',']) {
                 continue;
             }
@@ -545,7 +545,7 @@ extern \"C\" double run(void) { return mix(1.5, mix(2.0, 0.25)) + 1; }
     is_found(&sandbox, "_Z3mixIdET_S0_S0_", &names, "app.c:1", record);
 }
 
-/// The same for Rust, whose mangled names hold the types of generics since v0.
+/// Rust's mangled names contain the types of generics since v0.
 #[test]
 fn every_command_that_takes_a_function_finds_a_generic_of_rust() {
     const SOURCE: &str = "use std::ops::{Add, Mul};
@@ -650,12 +650,12 @@ fn main() {
                     };
                     known += 1;
                     marked += u64::from(row["written"].is_object());
-                    // Parts of it may be nowhere.
+                    // Parts of the value may be unavailable.
                     let is_right = shown == value || shown.contains('<');
                     let is_marked = row["written"].is_object();
                     assert!(is_right || is_marked, "{level} {at} {variable}: {row}");
                     assert!(level > 0 || !is_marked, "{at} {variable}: {row}");
-                    // Two marked ones and two others are enough.
+                    // Two marked occasions and two others are enough.
                     let asked = &mut asked[usize::from(is_marked)];
                     *asked += 1;
                     if *asked <= 2 {
@@ -679,7 +679,7 @@ fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Va
     for command in ["why", "slice", "memory"] {
         let words = format!("{command} app.aft --at {at}#{time} --var {variable}");
         let ran = sandbox.run(&format!("{words} --format json"));
-        // It may be in no memory, or a constant.
+        // The variable may not be in memory, or may be a constant.
         let Some(first) = ran.stdout.lines().next().filter(|_| ran.code == Some(0)) else {
             continue;
         };
@@ -698,7 +698,7 @@ fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Va
     is_there
 }
 
-/// A custom section.
+/// Encodes a custom section.
 fn section(name: &str, text: &str) -> Vec<u8> {
     let string = |text: &str| {
         let length = u8::try_from(text.len()).unwrap();

@@ -1,13 +1,13 @@
-//! The transitive closure of direct dependences is the slice, execution by execution: two ways to
-//! the same result that share little code.
+//! The transitive closure of direct dependences equals the slice, execution by execution. The two
+//! computations share little code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::Sandbox;
 
-/// All kinds of dependences that both tell alike. Slices take a table as a whole, and follow a copy
-/// byte by byte; direct dependences list all its parts. A reference to an exception represents its
-/// values there, not the throw.
+/// A program with all kinds of dependences that both report in the same way. Slices treat a table
+/// as a whole, and follow a copy byte by byte, while direct dependences list all its parts. In
+/// them, a reference to an exception represents its values, not the throw.
 const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -90,7 +90,7 @@ fn what_direct_dependences_lead_to_is_the_slice() {
         .iter()
         .map(|(offset, times)| (1..=times.len()).map(move |k| (*offset, k)));
     let asked = Vec::from_iter(all.flatten());
-    // Some of all possible ones.
+    // Test only some of the possible executions.
     let every = 3;
     let mut wrong: Vec<String> = Vec::new();
     assert!(asked.len() > 300, "{}", asked.len());

@@ -28,19 +28,19 @@ fn program(body: &str) -> String {
 }
 
 const BODIES: [&str; 6] = [
-    // Another value, and nothing else.
+    // Only a value differs.
     "(global.set $g (i32.mul (local.get $n) (i32.const 3)))",
-    // Another number of rounds.
+    // The number of iterations differs.
     "(loop $again
        (global.set $g (i32.add (global.get $g) (local.get $n)))
        (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))",
-    // Another depth of recursion.
+    // The depth of recursion differs.
     "(global.set $g (call $fall (local.get $n)))",
-    // Another function through a table.
+    // A different function is called through a table.
     "(global.set $g (call_indirect (type $unary) (local.get $bytes) (i32.and (local.get $n) (i32.const 1))))",
-    // Another address; the values are the same.
+    // An address differs, but the values are the same.
     "(global.set $g (i32.load (i32.shl (local.get $n) (i32.const 4))))",
-    // One traps.
+    // One of the runs traps.
     "(global.set $g (i32.div_u (local.get $bytes) (i32.sub (local.get $n) (i32.const 2))))",
 ];
 
@@ -81,7 +81,7 @@ fn the_first_difference_is_that_of_the_two_traces() {
                 let ran = sandbox.ok(&format!("diff --format json {i}.aft {j}.aft"));
                 let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
                 let first = &answer["first"];
-                // The bytes that the host writes are not in the trace: they are read later.
+                // The bytes that the host writes are not in the trace, but later reads show them.
                 if !first["bytes"].is_null() {
                     assert_eq!(first["a"]["kind"], "host write", "{body}");
                     assert_ne!(ARGUMENTS[i], ARGUMENTS[j], "{body}");

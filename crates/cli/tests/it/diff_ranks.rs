@@ -1,11 +1,11 @@
-//! `diff` names values that separate failing executions from passing ones.
+//! `diff` names values that separate failing executions from passing executions.
 
 use serde_json::{Value, json};
 
 use crate::common::Sandbox;
 
-/// `scaled` is wrong for more than 40: it gives a negative number, with which nothing else goes
-/// wrong until the end.
+/// `scaled` is wrong for numbers above 40. It returns a negative number, which has no other effect
+/// until the end.
 const PROGRAM: &str = r#"(module
   (memory (export "memory") 1)
   (func $scaled (param $n i32) (result i32)
@@ -44,7 +44,8 @@ fn the_values_of_failing_executions_are_ranked() {
         ("i32.mul", "negative", Value::Null),
         ("i32.sub", "negative", Value::Null),
         ("i32.gt_s", "positive", Value::Null),
-        // Every statement that n goes through: more than in any execution that passed.
+        // In every statement that n passes through, its value is larger than in any passing
+        // execution.
         ("i32.add", "above", json!(41)),
     ] {
         let row = of(operator);
@@ -60,7 +61,7 @@ fn the_values_of_failing_executions_are_ranked() {
         );
         assert_eq!(row["passing_executed"], 3, "{row}");
     }
-    // Constants and whatever is the same in all tell nothing.
+    // Constants, and values that are the same in all executions, separate nothing.
     assert!(
         values
             .iter()

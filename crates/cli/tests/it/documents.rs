@@ -175,7 +175,7 @@ fn documents_are_what_their_schemas_say() {
             "variable",
             "condition",
             "source",
-            // It needs input.
+            // This document needs input.
             "influence",
             "versions",
         ]

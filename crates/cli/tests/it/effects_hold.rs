@@ -21,10 +21,10 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 3_000;
 
-/// The accesses of a step, and the values that it tells.
+/// Returns the accesses of a step, and its reported values.
 fn told(what: &What) -> Option<(Accesses, Vec<Value>)> {
     let of = |read: Option<Range>, written: Option<Range>| Accesses { read, written };
     Some(match *what {
@@ -61,7 +61,7 @@ fn assert_told(step: &Step, effect: &Effect) {
     };
     assert_eq!(effect.accesses, accesses, "{step:?}");
     let found = effect.values.iter();
-    // Besides its address, a load of a lane takes the others.
+    // In addition to its address, a load of a lane takes the other lanes.
     let found = found.filter(|value| value.role != "other lanes");
     let found = found.map(|value| value.bits.0);
     assert!(
@@ -72,7 +72,7 @@ fn assert_told(step: &Step, effect: &Effect) {
     assert_eq!(effect.trapped, traps, "{step:?}");
 }
 
-/// Returns the number of steps compared.
+/// Compares the effects of a recording. Returns the number of steps compared.
 fn compare(sandbox: &Sandbox) -> usize {
     let recorded = Recorded::open(sandbox);
     let length = recorded.path().unwrap().length();
@@ -111,7 +111,7 @@ fn compare(sandbox: &Sandbox) -> usize {
     compared
 }
 
-/// Writes to locals since a call began, against all blocks gone through one by one.
+/// Compares writes to locals since a call began with a walk over all blocks.
 fn compare_writes(sandbox: &Sandbox) -> usize {
     let recorded = Recorded::open(sandbox);
     let length = recorded.path().unwrap().length();
@@ -137,7 +137,7 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
             }
         }
     }
-    // By activation, which its first block names, and local.
+    // The key is the time of the activation's first block, and the local.
     let mut naive: HashMap<(u64, u32), Written> = HashMap::new();
     let by = |function: FuncId, local: u32| {
         let own = sets[&function].iter().filter(|set| set.2 == local);
@@ -186,7 +186,7 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
     written
 }
 
-/// Recursion in which parameters are written before and after calls, in loops and on some ways
+/// A recursion in which parameters are written before and after calls, in loops, and on some paths
 /// only.
 const WRITES: &str = r#"(module
   (func $down (param $n i32) (param $m i32) (result i32) (local $i i32)
@@ -224,7 +224,7 @@ fn effects_are_those_of_the_steps() {
     assert!(compared > 1_000, "few steps: {compared}");
 }
 
-/// Three ways in which a run can end with an access; each would have done something else.
+/// A run can end with an access in three ways. Each access would have had a different effect.
 #[test]
 fn effects_of_what_trapped_are_those_of_the_steps() {
     for last in [
@@ -286,7 +286,7 @@ fn addresses_from_a_checkpoint_are_those_from_the_beginning() {
         assert!(all.ends_with(&found));
         assert!(all[all.len() - found.len()..][0].time <= first.max(2));
     }
-    // One execution of each, shown by the command, far from the beginning.
+    // The command shows one execution of each store, far from the beginning.
     let text = sandbox
         .ok("addresses run.aft --at 0 --instances 60000")
         .stdout;

@@ -30,7 +30,7 @@ impl Drop for Page {
     }
 }
 
-/// A text in an address.
+/// Encodes a text for an address.
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
@@ -51,7 +51,7 @@ impl Page {
         }
     }
 
-    /// Asks, and gives the answer and the command that answers the same.
+    /// Asks a question. Returns whether there is an answer, the answer, and the equivalent command.
     pub fn ask(&self, question: &str, options: &[(&str, &str)]) -> (bool, String, String) {
         let options = options.iter().map(|(name, value)| match *value {
             "" => (*name).to_owned(),
@@ -79,7 +79,7 @@ impl Page {
         serde_json::from_str(body.lines().next().unwrap()).unwrap()
     }
 
-    /// Whether the command line says the same. Whether there was an answer.
+    /// Checks that the command line gives the same answer. Returns whether there was an answer.
     #[track_caller]
     fn agrees(&self, sandbox: &Sandbox, question: &str, options: &[(&str, &str)]) -> bool {
         let (well, body, command) = self.ask(question, options);
@@ -89,7 +89,7 @@ impl Page {
         } else {
             "--format json"
         };
-        // A list is as long as the page asks for.
+        // The page asks for a list of this length.
         let limit = match question {
             "trace" if !words.contains("--limit") => "--limit 1000",
             _ => "",
@@ -111,7 +111,7 @@ impl Page {
 /// The number of random moments of each recording.
 const MOMENTS: u64 = 12;
 
-/// Puts all of the page's questions, at random moments.
+/// Asks all questions of the page, at random moments.
 fn compare(sandbox: &Sandbox, file: &str) -> usize {
     let page = Page::of(sandbox, file);
     let mut numbers = SplitMix64(7);
@@ -200,7 +200,7 @@ fn compare(sandbox: &Sandbox, file: &str) -> usize {
     answered
 }
 
-/// The executions of a place are those that `trace` reports.
+/// Checks that the executions of a place are those that `trace` reports.
 fn executions(page: &Page, sandbox: &Sandbox, file: &str, (place, count): (&str, u64)) {
     let found = page.doc("executions", &[("at", place), ("limit", "5")]);
     assert_eq!(found["count"], count, "{place}");
@@ -213,7 +213,7 @@ fn executions(page: &Page, sandbox: &Sandbox, file: &str, (place, count): (&str,
         ));
         let head: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
         assert_eq!(head["first"], time, "{place}#{number}");
-        // Up to there it was executed so often.
+        // This is the number of executions up to that time.
         let by = page.doc(
             "executions",
             &[("at", place), ("limit", "1"), ("by", &format!("t={time}"))],
@@ -227,7 +227,7 @@ fn executions(page: &Page, sandbox: &Sandbox, file: &str, (place, count): (&str,
     }
 }
 
-/// The name of a moment is that of the same moment.
+/// Checks that the name of a moment leads to the same moment.
 fn moment(page: &Page, at: &str) {
     let told = page.doc("moment", &[("at", at)]);
     let name = told["at"].as_str().unwrap();
@@ -248,8 +248,8 @@ fn moment(page: &Page, at: &str) {
     assert_eq!(again, told);
 }
 
-/// The counts beside source are those of the profile, and counts of ranges those of the arrivals in
-/// them.
+/// Checks that the counts beside source are those of the profile, and that counts of ranges are the
+/// arrivals in them.
 fn lines(page: &Page, numbers: &mut SplitMix64) {
     let rows = page.doc("profile", &[("by", "line")]);
     let rows = rows["rows"].as_array().unwrap();
@@ -281,7 +281,7 @@ fn lines(page: &Page, numbers: &mut SplitMix64) {
             }))
         };
         assert_eq!(counted(&[("file", path)]), expected, "{path}");
-        // Two parts of the run make the whole.
+        // The counts of two parts of the run must add up to the whole.
         let middle = 1 + numbers.next() % (length.max(2) - 1);
         let (to, from) = (format!("t={middle}"), format!("t={}", middle + 1));
         let (first, second) = (
@@ -431,7 +431,7 @@ fn a_report_is_one_page_with_all_that_was_asked_for() {
     let mut compared = 0;
     for row in own {
         let (count, line) = (row["count"].as_u64().unwrap(), &row["source"]["line"]);
-        // The page of coverage has the same cells.
+        // The coverage page has the same cells.
         let count = afterimage_present::page::count(count);
         let cells = format!("<td class=\"n\">{line}</td><td class=\"n c\">{count}</td>");
         assert!(page.contains(&cells), "{cells}");

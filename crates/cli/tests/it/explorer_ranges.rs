@@ -1,6 +1,7 @@
-//! Counts of a stretch of the run, and what a byte of input influenced, on the explorer's page.
+//! Tests the counts of a stretch of the run, and the influence of an input byte, on the explorer's
+//! page.
 //!
-//! Counts are compared with a naive trace: each executed block, one after the other.
+//! Counts are compared with a naive trace, which lists each executed block.
 
 use std::collections::HashMap;
 
@@ -43,7 +44,7 @@ fn main() {
 /// A block of a function.
 type Block = (u64, u64);
 
-/// The counts of a naive trace: blocks, and blocks right after each other in one activation.
+/// The counts of a naive trace: blocks, and pairs of successive blocks in one activation.
 #[derive(Default)]
 struct Traced {
     blocks: HashMap<Block, u64>,
@@ -141,7 +142,8 @@ fn counts_of_a_range_are_those_of_a_naive_trace() {
     assert!(lines > 20 && ways > 20, "{lines} lines, {ways} ways");
 }
 
-/// Compares the ways of a branch with what followed its block. How many were taken.
+/// Compares the directions of a branch with the successors of its block. Returns the number of
+/// directions taken.
 fn compare(branch: &Value, edges: &[Value], naive: &Traced) -> u64 {
     let own = edges
         .iter()
@@ -157,7 +159,7 @@ fn compare(branch: &Value, edges: &[Value], naive: &Traced) -> u64 {
         let from = (number(&edge["function"]["index"]), number(&edge["from"]));
         let pair = (from, number(&edge["to"]));
         let count = number(&way["count"]);
-        // What leaves the function is followed by a block of its caller.
+        // If control leaves the function, a block of its caller follows.
         if let Some(&expected) = naive.pairs.get(&pair) {
             assert_eq!(count, expected, "{kind} of {branch}");
             taken += u64::from(expected > 0);
@@ -298,7 +300,7 @@ fn a_moment_in_inlined_library_code_names_the_line_that_called_it() {
     assert!(called > 0, "no moment is in inlined library code");
 }
 
-/// What a naive trace says of a function in a stretch.
+/// The counts of a function in a stretch, according to a naive trace.
 #[derive(Default)]
 struct Naive {
     blocks: HashMap<u64, u64>,
@@ -306,7 +308,7 @@ struct Naive {
     pairs: HashMap<(u64, u64), u64>,
     /// The same, if both are in the stretch.
     returned: HashMap<(u64, u64), u64>,
-    /// The last blocks of activations, and whatever left the function.
+    /// The last blocks of activations, and the blocks from which control left the function.
     left: HashMap<u64, u64>,
     /// The blocks of the calls that begin in the stretch.
     calls: Vec<Vec<u64>>,
@@ -315,7 +317,7 @@ struct Naive {
 impl Naive {
     fn of(rows: &[Value], function: u64, (from, to): (u64, u64)) -> Self {
         let mut found = Self::default();
-        // For each open activation: its function and its blocks, with their times.
+        // For each open activation, its function and its blocks, with their times.
         let mut open: Vec<(u64, Vec<(u64, u64)>)> = Vec::new();
         let within = |t: u64| from <= t && t <= to;
         let mut end = |activation: (u64, Vec<(u64, u64)>), has_returned: bool| {
@@ -403,7 +405,7 @@ fn a_byte_of_input_influences_the_output_that_is_computed_from_it_and_no_other()
         let slice: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(slice["executions"], told["executions"], "{command}");
         assert_eq!(slice["lines"], told["lines"], "{command}");
-        // Of values only it is less, and still what its command has.
+        // With only values, the result is smaller, and still equals the result of the command.
         let options = [("byte", &*byte.to_string()), ("thin", "")];
         let (is_well, body, command) = page.ask("influence", &options);
         assert!(is_well && command.contains("--thin"), "{command}: {body}");

@@ -21,9 +21,9 @@ use crate::common::recorded::Recorded;
 
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
-/// As in the analysis: an expression over more values has an identity of its own.
+/// The limit of the analysis: an expression over more values counts as a separate value.
 const MOST_LEAVES: usize = 8;
 
 type Bits = (u64, u64);
@@ -31,7 +31,7 @@ type Bits = (u64, u64);
 /// The bits of a null reference.
 const NULL: u64 = 0;
 
-/// A function's code, and what its values are made of.
+/// A function's code, and the terms of its values.
 struct Body {
     function: Function,
     ssa: Rc<Ssa>,
@@ -57,7 +57,7 @@ impl Body {
         term
     }
 
-    /// Returns the expression of a statement, or nothing if it has none.
+    /// Returns the expression of a statement, if it has one.
     fn of_statement(&mut self, id: StmtId) -> Option<(String, BTreeSet<ValueId>)> {
         let ssa = Rc::clone(&self.ssa);
         let statement = &ssa.statements[id];
@@ -75,13 +75,13 @@ impl Body {
     }
 }
 
-/// Something that was computed.
+/// A computation.
 #[derive(Clone)]
 struct Computed {
     term: String,
     operands: Vec<Bits>,
     site: AccessSite,
-    /// Its path, and which execution of a path that was.
+    /// Its path, and the number of the path's execution.
     path: (NodeId, usize),
 }
 
@@ -96,7 +96,7 @@ struct Activation {
     computed: Vec<Computed>,
 }
 
-/// By operator: executions; by source, by way: how often redundant.
+/// The counts of an operator: its executions, and its redundant executions by source and by route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Count {
     executions: u64,
@@ -107,7 +107,7 @@ struct Count {
 
 type Counts = BTreeMap<AccessSite, Count>;
 
-/// The bits that a constant has.
+/// Returns the bits of a constant.
 fn constant(operator: &Operator<'_>) -> Option<Bits> {
     Some(match operator {
         Operator::I32Const { value } => (u64::from(*value as u32), 0),
@@ -182,7 +182,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A statement of the innermost activation gave these.
+    /// Records the values that a statement of the innermost activation gave.
     fn gave(&mut self, id: StmtId, values: &[Bits]) {
         let function = self.open.last().unwrap().function;
         let results = self.body(function).ssa.statements[id].results.clone();
@@ -191,7 +191,7 @@ impl Walk<'_> {
         own.extend(results.zip(values.iter().copied()));
     }
 
-    /// A value of the innermost activation.
+    /// Returns a value of the innermost activation.
     fn value(&mut self, value: ValueId) -> Bits {
         let activation = self.open.last().unwrap();
         if let Some(&known) = activation.values.get(&value) {
@@ -207,7 +207,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A block begins: what meets there comes from where control came from.
+    /// Begins a block. The values that meet there come from the block that control left.
     fn block(&mut self, block: BlockId) {
         let activation = self.open.last().unwrap();
         let (function, before) = (activation.function, activation.before);
@@ -295,8 +295,8 @@ impl Walk<'_> {
     }
 }
 
-/// By walking over everything, and looking back from each computation. `None` if that was not
-/// possible.
+/// Counts by a walk over the run that searches back from each computation. Returns `None` if this
+/// is not possible.
 fn naive(recorded: &Recorded) -> Option<Counts> {
     let wanted = Wanted {
         level: Level::Statement,
@@ -335,7 +335,7 @@ fn naive(recorded: &Recorded) -> Option<Counts> {
     for event in collect(recorded.path().unwrap()).unwrap().events() {
         match event {
             Event::Enter(function) => {
-                // The host's call precedes the block that it leads to.
+                // The call by the host precedes the block to which it leads.
                 if let Some(call) =
                     steps.next_if(|s| s.op.is_none() && matches!(s.what, What::Call { .. }))
                 {
@@ -400,7 +400,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let json: Json = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(json["executions"], sum(|operator| operator.executions));
     assert_eq!(json["redundant"], sum(|operator| operator.redundant));
-    // The statements of the path are true, and so are those of a fact.
+    // The results by the path alone must be true, and so must the results of a fact.
     let (program, module) = (recorded.program(), recorded.bytes());
     let end = recorded.file().end().unwrap();
     let last = end.and_then(|end| LastStep::of(program, module, &end).unwrap());
@@ -474,7 +474,7 @@ const MIXED: &str = r#"(module
 fn redundant_expressions_of_vectors_and_recursion_hold() {
     let sandbox = Sandbox::new();
     sandbox.write("a.wasm", wat::parse_str(MIXED).unwrap());
-    // It traps.
+    // The run traps.
     sandbox.run("record --invoke main -o run.aft a.wasm");
     sandbox.ok("build --lens paths run.aft");
     let mut compared = Compared::default();

@@ -1,5 +1,5 @@
-//! Debug information that was copied to code that it does not belong to: every function has its own
-//! lines and variables, or none.
+//! Debug information may be copied to code to which it does not belong. Each function must then
+//! have its own lines and variables, or none.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,8 +46,8 @@ fn leb(mut n: usize) -> Vec<u8> {
     }
 }
 
-/// Inserts a `nop` before the first operator of one function, and moves everything after it. Its
-/// `.debug_*` sections are as they were.
+/// Inserts a `nop` before the first operator of one function, which moves all later code. The
+/// `.debug_*` sections stay unchanged.
 fn with_nop(module: &[u8], function: usize) -> Vec<u8> {
     let mut bodies = Vec::new();
     let mut section = 0..0;
@@ -70,7 +70,7 @@ fn with_nop(module: &[u8], function: usize) -> Vec<u8> {
         code.extend(leb(body.len()));
         code.extend(body);
     }
-    // Before the section are its number and its length.
+    // The number and the length of the section precede it.
     let mut length = section.start - 1;
     while module[length - 1] & 0x80 != 0 {
         length -= 1;
@@ -86,7 +86,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
 }
 
-/// The counts of the lines of some functions.
+/// Returns the counts of the lines of some functions.
 fn lines(sandbox: &Sandbox, recording: &str, functions: &[u64]) -> BTreeMap<String, u64> {
     let mut words = format!("profile {recording} --by line --format json");
     for function in functions {
@@ -219,17 +219,17 @@ int run(void)
 }
 ";
 
-/// A number for a local, and the group of locals of one type that it is in.
+/// A function that renumbers a local, given the group of locals with the same type.
 type Renumber = fn(u32, &Range<u32>) -> u32;
 
-/// The next one; the first one for the last.
+/// Returns the next local of the group, or the first for the last.
 fn next(local: u32, group: &Range<u32>) -> u32 {
     let next = local + 1;
     if next == group.end { group.start } else { next }
 }
 
-/// The last one for the third, in which unoptimised code has its frame. The last one is written
-/// late.
+/// Returns the last local for the third local, which holds the frame in unoptimised code. The last
+/// local is written late.
 fn last_for_frame(local: u32, group: &Range<u32>) -> u32 {
     let (frame, last) = (group.start + 2, group.end - 1);
     match local {
@@ -240,8 +240,8 @@ fn last_for_frame(local: u32, group: &Range<u32>) -> u32 {
     }
 }
 
-/// The module with the locals of each function numbered otherwise, its parameters excepted. Its
-/// `.debug_*` sections are as they were.
+/// Renumbers the locals of each function, except its parameters. The `.debug_*` sections stay
+/// unchanged.
 fn with_locals_renumbered(module: &[u8], renumber: Renumber) -> Vec<u8> {
     let mut found = module.to_vec();
     let (mut types, mut functions, mut at) = (Vec::new(), Vec::new(), 0);
@@ -284,7 +284,8 @@ fn with_locals_renumbered(module: &[u8], renumber: Renumber) -> Vec<u8> {
     found
 }
 
-/// Returns the value of a variable at a place, each time: nothing if it is refused.
+/// Returns the value of a variable at each execution of a place, or an empty list if the question
+/// is refused.
 fn values(sandbox: &Sandbox, recording: &str, at: &str, variable: &str) -> Vec<Option<String>> {
     let words = format!("values {recording} --at {at} --var {variable} --format json");
     let found = json(sandbox, &words);

@@ -1,11 +1,11 @@
-//! Forged recordings: other contents with correct checksums. If `verify` calls one sound, it must
-//! answer every question like the original file.
+//! Forged recordings have changed contents and correct checksums. A forged recording that `verify`
+//! calls sound must answer every question like the original file.
 //!
-//! META, MODULE and LOG are the recording itself: with other contents, it is another recording.
-//! Everything else follows from them and is forged: bits, bytes, chunks, sections, names and their
-//! order, in one change or several, in files of the same run made in several ways. First, every
-//! byte of every section is changed once for each seed, as far as the number allows; then changes
-//! are random.
+//! META, MODULE and LOG are the recording itself. With other contents, it is a different recording.
+//! All other data follow from them and are forged: bits, bytes, chunks, sections, names and their
+//! order. A forgery has one or several changes, in files of the same run that were made in several
+//! ways. First, every byte of every section is changed once for each seed, as far as the number
+//! allows. Then changes are random.
 //!
 //! `cargo xtask forge` forges ten thousand. So does `AFTERIMAGE_FORGED=10000 cargo test --workspace
 //! --test it forged:: -- --nocapture`; `AFTERIMAGE_SEED` sets another seed.
@@ -82,7 +82,7 @@ const QUESTIONS: [&str; 24] = [
     "simulate FILE --branch-predictor bimodal --by instruction --format csv",
 ];
 
-/// The questions before anything is built: if there are snapshots, stretches of the run answer.
+/// Questions that stretches of the run answer from snapshots, before anything is built.
 const EARLY: [&str; 5] = [
     "state --at 80% --globals",
     "why --trap",
@@ -119,7 +119,7 @@ fn sections(file: &TraceFile) -> Vec<Section> {
     found
 }
 
-/// Writes them with right checksums.
+/// Writes sections with correct checksums.
 fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
     let path = sandbox.path(name);
     let _ = fs::remove_file(&path);
@@ -135,8 +135,8 @@ fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
     out.commit().unwrap();
 }
 
-/// A run that was cut off after some words of its path: they and the log contain everything known
-/// about it. A longer run, for nothing is written before a word is full.
+/// Returns a run that was cut off after some words of its path. Only the words and the log contain
+/// data about it. The run is longer, because nothing is written before a word is full.
 fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     let bytes = wat::parse_str(longer_run(text)).unwrap();
     let program = Arc::new(Program::parse(&bytes).unwrap());
@@ -185,7 +185,7 @@ const GIVEN: [Kind; 3] = [Kind::META, Kind::MODULE, Kind::LOG];
 /// A file of the run, with its derived data made in some way.
 struct Made {
     sections: Vec<Section>,
-    /// The same of another run.
+    /// The sections of another run.
     others: Vec<Section>,
     right: Vec<Answer>,
 }
@@ -193,7 +193,7 @@ struct Made {
 /// A question's exit code and output; for a missing part of `info`, nothing.
 type Answer = (Option<i32>, String);
 
-/// Numbers that are the same each time.
+/// A generator that gives the same numbers in each run of the test.
 struct Numbers(u64);
 
 impl Numbers {
@@ -208,8 +208,8 @@ impl Numbers {
 /// A name that no section has.
 const OTHER: &str = "other";
 
-/// Changes a byte at a place among all derived ones; the position counts through sections and
-/// chunks. `None` beyond the last one.
+/// Changes one of the derived bytes. `place` counts through all sections and chunks. Returns `None`
+/// beyond the last byte.
 fn change(numbers: &mut Numbers, sections: &mut [Section], mut place: usize) -> Option<String> {
     for Section { kind, chunks, .. } in sections {
         if GIVEN.contains(kind) {
@@ -247,7 +247,7 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
     let kind = *kind;
     let chunk = numbers.below(chunks.len());
     let (first, bytes) = &mut chunks[chunk];
-    // Words that end earlier are those of a run that was cut off earlier.
+    // Words that end earlier belong to a run that was cut off earlier.
     let is_live = kind == Kind::PATH_WORDS;
     // Most of the important data is at the beginning, or at the end.
     let near = bytes.len().min(12);
@@ -298,7 +298,7 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
             }
             None => return forge(numbers, sections, others),
         },
-        // There is one end only.
+        // There is only one end.
         11 if kind != Kind::END => match others.iter().find(|other| other.kind == kind) {
             Some(other) => {
                 let place = at + numbers.below(2);
@@ -329,9 +329,9 @@ fn forge(numbers: &mut Numbers, sections: &mut Vec<Section>, others: &[Section])
     format!("{kind}, chunk {chunk}, byte {byte}: {how}")
 }
 
-/// A recording, and files of its run: with everything built as usual; in short epochs and
-/// intervals, with another mode of counting; in two windows, one of which lacks a function; and
-/// with a path that lacks one.
+/// Makes a recording, and files of its run. One file has all data built as usual. One has short
+/// epochs and intervals, and counts from another mode. One has two windows, one of them without a
+/// function. In the last, the path lacks a function.
 fn recorded(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Vec<Section>> {
     sandbox.wasm(&format!("{name}.wasm"), text);
     let plain = sandbox.path(&format!("plain-{name}.aft"));
@@ -368,7 +368,7 @@ fn recorded(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Vec<Section>> {
     all
 }
 
-/// A longer run, with snapshots of a re-execution, and nothing else that is derived.
+/// Returns a longer run, with snapshots of a re-execution and no other derived data.
 fn with_snapshots(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     let longer = format!("longer-{name}");
     sandbox.wasm(&format!("{longer}.wasm"), &longer_run(text));
@@ -384,7 +384,7 @@ fn with_snapshots(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     all
 }
 
-/// The program, which sums up more numbers.
+/// Returns the program with more numbers to sum up.
 fn longer_run(text: &str) -> String {
     text.replacen("\\00\\00\\00", "\\01\\00\\00", 1)
 }
@@ -405,14 +405,14 @@ const TOLD: [&str; 12] = [
     "/slices",
 ];
 
-/// The answers, without details of how the file is stored.
+/// Returns the answers, without details of how the file is stored.
 fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     let ask = |question: &&str| {
         let ran = sandbox.run(&question.replace("FILE", file));
         assert!(!ran.stderr.contains("panicked"), "{question}: {ran:?}");
         (ran.code, ran.stdout.replace(file, "FILE"))
     };
-    // On a copy, before anything is built: by snapshots.
+    // Ask about a copy in which nothing is built, so that snapshots answer.
     fs::copy(sandbox.path(file), sandbox.path("early.aft")).unwrap();
     let early = EARLY.map(|question| {
         let ran = sandbox.run(&format!("{question} early.aft"));
@@ -423,7 +423,7 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     let (code, told) = ask(&"info FILE --format json");
     let mut told: Value = serde_json::from_str(&told).unwrap_or_default();
     let is_there = |part: &&Value| !part.is_null() && **part != json!([]);
-    // Nothing follows from the names that slices are kept under.
+    // The names of slices do not follow from the recording.
     for slice in told["slices"].as_array_mut().into_iter().flatten() {
         slice["slice"].take();
     }
@@ -438,7 +438,7 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
     all
 }
 
-/// Whether an answer says that there is less than the whole run.
+/// Whether an answer reports that it covers only a part of the run.
 fn is_partial((_, answer): &Answer) -> bool {
     let words = [
         "outside what was kept",
@@ -453,8 +453,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     given.map_or(otherwise, |given| given.parse().unwrap())
 }
 
-/// Every way to change one thing in a document: each number, each word and each list, wherever it
-/// stands.
+/// Returns every document with one change: of each number, each word and each list.
 fn changed(document: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     let with = |all: &mut Vec<Value>, part: Vec<Value>, put: &dyn Fn(Value) -> Value| {
@@ -510,7 +509,7 @@ fn changed(document: &Value) -> Vec<Value> {
     all
 }
 
-/// Everything in a kept slice is compared with its source: no reader prints a forged word of it.
+/// All data of a kept slice are compared with their source, so no reader prints a forged word.
 #[test]
 fn no_field_of_a_kept_slice_is_believed() {
     let sandbox = Sandbox::new();
@@ -558,7 +557,8 @@ fn no_field_of_a_kept_slice_is_believed() {
         let is_other = |other: &Value, part: &str| other[part] != stored[part];
         let of_bytes = stored["operators"] == json!([]);
         let is_one = stored["criteria"].as_array().unwrap().len() == 1;
-        // Every other one, and for the next slice the others: all together take minutes.
+        // Test every other change, and the remaining changes for the next slice, because all
+        // together take minutes.
         let some = (0..).zip(changed(&stored));
         for (_, other) in some.filter(|(at, _)| (at + number) % 2 == 0) {
             if of_bytes && is_other(&other, "criteria")
@@ -612,8 +612,8 @@ fn what_verify_calls_sound_gives_the_right_answers() {
     let (mut accepted, mut wrong) = (BTreeMap::new(), String::new());
     let mut forged_ones = BTreeMap::new();
     let runs = number("AFTERIMAGE_FORGED", 40);
-    // Half of them go over all bytes in order, if there are enough; with another seed, from another
-    // one on.
+    // Half of the forgeries change all bytes in order, if there are enough, beginning at a byte
+    // that depends on the seed.
     let (mut place, mut way) = (numbers.below(500), numbers.below(made.len()));
     for run in 0..runs {
         let in_order = match run % 2 {
@@ -631,7 +631,7 @@ fn what_verify_calls_sound_gives_the_right_answers() {
         let (forged, what, way) = in_order.unwrap_or_else(|| {
             let way = numbers.below(made.len());
             let mut forged = made[way].sections.clone();
-            // With less other data, forgeries are compared with less.
+            // Remove some derived data, so that a forgery can be compared with less.
             let kept = [u16::MAX, Kind::COUNTS.0, Kind::PATH_INDEX.0][numbers.below(3)];
             forged.retain(|section| section.kind.0 <= kept);
             let times = [1, 1, 2, 3][numbers.below(4)];

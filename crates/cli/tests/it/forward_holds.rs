@@ -1,5 +1,5 @@
-//! Forward is backward reversed, for all dependences of whole recordings: an execution's uses are
-//! exactly those that name it.
+//! Forward dependences are reversed backward dependences, for whole recordings. An execution's uses
+//! are exactly those that name it.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use afterimage_trace::TraceFile;
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
 
-/// Longer runs are left out.
+/// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 20_000;
 
-/// Dependences that are hard to tell, and predicates of all kinds.
+/// A program with difficult dependences, and predicates of all kinds.
 const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -76,7 +76,8 @@ const PROGRAM: &str = r#"(module
     (drop (i64.load (i32.const 8192)))
     (drop (i32.div_u (i32.const 1) (i32.sub (local.get $sum) (local.get $sum))))))"#;
 
-/// A value used thousands of times, and one used again long after.
+/// A program with a value that is used thousands of times, and a value that is used again much
+/// later.
 const LONG: &str = r#"(module
   (memory (export "memory") 1)
   (func $walk (param $late i32) (param $often i32) (result i32) (local $i i32) (local $sum i32)
@@ -98,8 +99,9 @@ const LONG: &str = r#"(module
   (func (export "_start")
     (drop (call $walk (i32.load (i32.const 0)) (i32.load (i32.const 4))))))"#;
 
-/// Exceptions through several activations, caught by their tags, by reference, by a function's own
-/// label, thrown again from a local, an argument and a global, and carried by others.
+/// A program with exceptions that pass through several activations. They are caught by tag, by
+/// reference, and by a function's own label. They are thrown again from a local, an argument and a
+/// global, and carried by other exceptions.
 const EXCEPTIONS: &str = r#"(module
   (tag $one (param i32))
   (tag $two (param i32 i64))
@@ -168,7 +170,7 @@ const EXCEPTIONS: &str = r#"(module
     (drop (i64.add (local.get $wide) (i64.extend_i32_u (local.get $sum))))
     (throw $one (local.get $sum))))"#;
 
-/// Tables and sizes, in all ways.
+/// A program that uses tables and sizes in all ways.
 const TABLES: &str = r#"(module
   (type $u (func (param i32) (result i32)))
   (memory $m 1 6)
@@ -326,7 +328,7 @@ fn compare_host(sandbox: &Sandbox, known: Known, text: &str) -> usize {
                 (part.range, wrote)
             });
             assert_eq!(Vec::from_iter(found), parts, "{:?} of {text}", of.instance);
-            // Limits hold.
+            // The limit on parts must hold.
             let (few, more) = recorded.host.parts(of.instance, 2).unwrap();
             assert_eq!((few.len() as u64 + more) as usize, parts.len());
         }
@@ -336,7 +338,7 @@ fn compare_host(sandbox: &Sandbox, known: Known, text: &str) -> usize {
 }
 
 /// Compares all dependences of a recording in both directions. Returns the numbers of data and
-/// control dependences. `None` if the run is too long.
+/// control dependences, or `None` if the run is too long.
 fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
     compare_with(sandbox, Known::Stored)
 }
@@ -355,9 +357,10 @@ fn compare_with(sandbox: &Sandbox, known: Known) -> Option<(usize, usize)> {
 enum Known {
     /// The calls that were stored with the values.
     Stored,
-    /// None.
+    /// No checkpoints.
     Nothing,
-    /// In intervals of about this many instructions, up to the middle or to the end of the run.
+    /// Checkpoints in intervals of about this number of instructions, up to the middle or the end
+    /// of the run.
     In(u64, bool),
 }
 
@@ -442,7 +445,7 @@ impl Recorded<'_, '_> {
         all
     }
 
-    /// When an operator of an execution of a node was executed.
+    /// Returns the time at which an operator in an execution of a node was executed.
     fn time(&self, instance: Instance, op: OpId) -> u64 {
         let node = &self.values.path().nodes()[instance.node];
         let block = self.program.function(node.function).unwrap().block_of(op);
@@ -450,7 +453,7 @@ impl Recorded<'_, '_> {
         instance.time + position.unwrap() as u64
     }
 
-    /// When a call of the host was made, and by which operator.
+    /// Returns the time of a host call, and the operator that made it.
     fn when(&self, call: u64) -> (u64, Option<OpId>) {
         for of in self.executed() {
             if self.values.host_call(of.instance).unwrap() == Some(call) {
@@ -462,7 +465,7 @@ impl Recorded<'_, '_> {
         panic!("call {call}")
     }
 
-    /// The dependences on data.
+    /// Compares the data dependences.
     fn data(&self, executed: &[Executed]) -> usize {
         let mut reversed: HashMap<Definition, Vec<ComparedUse>> = HashMap::new();
         let mut calls = HashMap::new();
@@ -533,7 +536,7 @@ impl Recorded<'_, '_> {
                 }
             }
         }
-        // Nothing is named that is no statement.
+        // All remaining uses would name executions that are not statements.
         assert!(reversed.is_empty(), "{reversed:?}");
         count
     }
@@ -565,7 +568,7 @@ impl Recorded<'_, '_> {
         all
     }
 
-    /// The dependences on control.
+    /// Compares the control dependences.
     fn control(&self, executed: &[Executed]) -> usize {
         let path = self.values.path();
         let mut reversed: HashMap<u64, Vec<u64>> = HashMap::new();

@@ -1,12 +1,13 @@
 //! The counts of lines and of simple branches agree with gcov, on generated C and C++ without
 //! optimisation.
 //!
-//! Branches are compared where both compilers must make one: a condition without `&&`, `||` and
-//! `?`. The ways of such a branch have no common order.
+//! Branches are compared where both compilers must make one branch: at a condition without `&&`,
+//! `||` and `?`. The directions of a branch have no common order.
 //!
-//! The native program is compiled by gcc, the other by clang. Differences by definition are listed
-//! at [`Kind`]; there may be no others. (clang's own coverage is no oracle: if a `goto` leads back,
-//! `llvm-cov gcov` 19 reports one call for a function that was called three times.)
+//! gcc compiles the native program, and clang the other program. [`Kind`] lists the differences by
+//! definition. There must be no others. The coverage of clang itself cannot be the reference: if a
+//! `goto` leads back, `llvm-cov gcov` 19 reports one call for a function that was called three
+//! times.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +16,20 @@ use afterimage_testkit::tools::{installed, skipped};
 
 use crate::common::Sandbox;
 
-/// How a line is compared.
+/// The way in which a line is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// It has code in both programs, and is counted alike.
+    /// The line has code in both programs, and must have the same count.
     Same,
-    /// Nothing but a jump, or nothing at all: counted alike where it has code in both. A jump to
-    /// the next instruction is none in WebAssembly; gcc has none for the end of a block, but code
-    /// for a label.
+    /// The line has only a jump or no statement. It must have the same count if it has code in both
+    /// programs. WebAssembly has no jump to the next instruction. gcc has no code for the end of a
+    /// block, but has code for a label.
     Jump,
-    /// The head of a loop without a condition: it has no code.
+    /// The line is the head of a loop without a condition, and has no code.
     Head,
 }
 
-/// Writes programs: every statement on a line of its own, except loops that stay on their line.
+/// Writes programs with each statement on a separate line, except loops that stay on their line.
 struct Writer {
     random: SplitMix64,
     text: String,
@@ -45,7 +46,7 @@ struct Writer {
 struct Around {
     depth: usize,
     in_loop: bool,
-    /// The function returns nothing.
+    /// Whether the function returns nothing.
     void: bool,
 }
 
@@ -181,7 +182,7 @@ impl Writer {
                 self.line(Kind::Jump, depth + 1, jump);
             }
             11 => {
-                // Forwards, over some statements.
+                // Jump forward over some statements.
                 let label = self.labels;
                 self.labels += 1;
                 self.line(Kind::Same, depth, &format!("if ({condition})"));
@@ -259,7 +260,7 @@ impl Writer {
                 0,
                 &format!("static {kind} work{function}(void) {{"),
             );
-            // To gcc, a loop that a function begins with is of the function's own line.
+            // In gcc, a loop at the beginning of a function belongs to the function's own line.
             w.line(Kind::Same, 1, "x += 1;");
             w.left = 40;
             let around = Around {
@@ -290,7 +291,7 @@ impl Writer {
     }
 }
 
-/// The compilers, if they are installed: the native one and the other.
+/// Returns the compilers if they are installed: the native compiler and clang.
 fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
     let runs = |name: &&str| installed(name);
     let [native, other] = if cpp {
@@ -302,10 +303,11 @@ fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
     ["gcov", native].iter().all(runs).then_some((native, other))
 }
 
-/// The counts of the ways of each line's branches; `None` for a branch that was never reached.
+/// The counts of the directions of each line's branches; `None` for a branch that was never
+/// reached.
 type Branches = BTreeMap<u32, Vec<Option<u64>>>;
 
-/// Whether a line has one branch with two ways under every compiler.
+/// Whether a line has one branch with two directions under every compiler.
 fn is_simple_branch(text: &str) -> bool {
     let text = text.trim();
     let heads = ["if (", "while (y", "for (unsigned", "for (int"];
@@ -317,7 +319,7 @@ fn is_simple_branch(text: &str) -> bool {
             .any(|operator| text.contains(operator))
 }
 
-/// The counts of the lines and branches of a program by gcov.
+/// Returns the counts of a program's lines and branches according to gcov.
 fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> (BTreeMap<u32, u64>, Branches) {
     let line = format!(
         "rm -f native*; {gcc} -w -O0 --coverage -c {file} -o native.o && {gcc} --coverage native.o -o native && ./native && gcov -b -c -t native.gcda"
@@ -348,14 +350,14 @@ fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> (BTreeMap<u32, u64>, Branch
     (counts, branches)
 }
 
-/// The same by a recording.
+/// Returns the same counts according to a recording.
 fn recorded(
     sandbox: &Sandbox,
     clang: &str,
     level: &str,
     file: &str,
 ) -> (BTreeMap<u32, u64>, Branches) {
-    // Linked without a level of optimisation, so that no wasm-opt rewrites it.
+    // Link without a level of optimisation, so that wasm-opt does not rewrite the module.
     let line = format!(
         "{clang} --target=wasm32-wasi -w -g {level} -c {file} -o app.o && {clang} --target=wasm32-wasi app.o -o app.wasm"
     );
@@ -473,7 +475,7 @@ fn functions_that_the_linker_removed_are_not_executed() {
             "line {line}: {found:?}"
         );
     }
-    // Every report about lines has them.
+    // Every report about lines must contain these counts.
     let rows = sandbox.ok("profile app.aft --by line --format csv").stdout;
     let annotated = sandbox.ok("profile app.aft --annotate").stdout;
     for line in [4, 5] {

@@ -4,7 +4,8 @@ use std::fs;
 
 use crate::common::{Sandbox, ran};
 
-/// Exits with 16 times its variables plus its preopened descriptors, sockets included.
+/// Exits with 16 times the number of its variables, plus the number of its preopened descriptors,
+/// including sockets.
 const GRANTS: &str = r#"(module
   (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ_sizes_get (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_fdstat_get" (func $fd_fdstat_get (param i32 i32) (result i32)))
@@ -44,7 +45,7 @@ fn guests_see_what_was_granted_and_nothing_else() {
             "{options}: {ran:?}"
         );
     }
-    // The recording tells names, and `info` warns that it may hold secrets.
+    // The recording contains names, and `info` warns that it may contain secrets.
     let mut command =
         sandbox.command("record --force --env SECRET --dir data grants.wat".split_whitespace());
     ran(command.env("SECRET", "hush"));

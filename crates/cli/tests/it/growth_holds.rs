@@ -1,4 +1,4 @@
-//! `profile A.aft --compare B.aft` has the counts of each recording alone, and their ratios.
+//! `profile A.aft --compare B.aft` shows the counts of each recording alone, and their ratios.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Calls functions that take constant, linear and quadratic time in its argument, and one only from
-/// 200 on.
+/// Calls functions with constant, linear and quadratic cost in its argument, and one function only
+/// from 200 on.
 const PROGRAM: &str = r#"(module
   (func $constant (param $n i32) nop)
   (func $linear (param $n i32)
@@ -166,7 +166,7 @@ fn several_recordings_are_added_up_on_both_sides() {
 #[test]
 fn functions_of_different_programs_are_matched_by_name() {
     let sandbox = recorded();
-    // The functions have other numbers, and one of them another name.
+    // The functions have different numbers, and one has a different name.
     let other = PROGRAM
         .replace("(func $never nop)", "")
         .replace("(module", "(module (func $never nop)");

@@ -1,8 +1,8 @@
-//! Help: short with -h, long with --help, correct, and readable in a terminal of 80 columns.
+//! The help is short with -h, long with --help, correct, and readable in a terminal of 80 columns.
 
 use crate::common::Sandbox;
 
-/// The program itself, as "", and the commands that its help lists.
+/// Returns "" for the program itself, and the commands that its help lists.
 fn commands(sandbox: &Sandbox) -> Vec<String> {
     let help = sandbox.ok("-h").stdout;
     let listed = help
@@ -50,7 +50,7 @@ fn help_is_on_standard_output_and_fits_a_terminal() {
     assert!(sandbox.ok("--version").stdout.starts_with("afterimage "));
 }
 
-/// The words of a command as a shell takes them, up to where another command or a file follows.
+/// Splits a command into words like a shell, up to a following command or file.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

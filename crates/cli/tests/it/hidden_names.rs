@@ -1,5 +1,5 @@
-//! A program whose names control terminals, reverse text and begin formulas, in every command and
-//! format.
+//! Tests every command and format on a program with names that control terminals, reverse text and
+//! begin formulas.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::common::{Ran, Sandbox, ran};
 
-/// The contents of every name; a file may have this name.
+/// The name of everything in the program. A file may have this name.
 const HOSTILE: &str = "=\x1b[2J\u{9b}31m\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\u{2029}\u{85}\x07\r\nSPOOF\t,\";<b>&'\\\u{7f}";
 
-/// Characters that must not leave: from Unicode's lists, not from the program's.
+/// Whether a character must not be written. The list is Unicode's, not the one in the program.
 fn is_hidden(c: char) -> bool {
     let c = u32::from(c);
     let control = c < 0x20 || (0x7f..0xa0).contains(&c);
@@ -22,13 +22,13 @@ fn is_hidden(c: char) -> bool {
     control || bidirectional || c == 0x2028 || c == 0x2029
 }
 
-/// A name as the text format has it.
+/// Writes a name for the text format.
 fn wat(name: &str) -> String {
     name.bytes().map(|byte| format!("\\{byte:02x}")).collect()
 }
 
-/// The program and its source, which is called like everything in it. It opens a file, writes,
-/// calls itself by a table, and traps.
+/// Writes the program and its source, which has the same name as everything in it. The program
+/// opens a file, writes, calls itself through a table, and traps.
 fn program(sandbox: &Sandbox) {
     let name = wat(HOSTILE);
     let length = HOSTILE.len();
@@ -63,7 +63,8 @@ fn program(sandbox: &Sandbox) {
     sandbox.write(&format!("{HOSTILE}.wasm"), module);
 }
 
-/// Runs it with these words, in which FILE is the recording, AT a place, and NAME the name.
+/// Runs the command with these words. FILE stands for the recording, AT for a place, and NAME for
+/// the name.
 fn ask(sandbox: &Sandbox, words: &str, place: &str) -> Ran {
     let words = words.split_whitespace().map(|word| match word {
         "FILE" => format!("{HOSTILE}.aft"),
@@ -175,7 +176,7 @@ fn names(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The cells of comma-separated values (RFC 4180).
+/// Parses the cells of comma-separated values (RFC 4180).
 fn cells(csv: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (vec![], vec![], String::new(), false);
     let mut characters = csv.chars().peekable();
@@ -198,7 +199,7 @@ fn cells(csv: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the fault in an answer.
+/// Returns the fault in an answer, if there is one.
 fn complaint(format: &str, ran: &Ran) -> Option<String> {
     if ran.code != Some(0) || ran.stderr.contains("panicked") {
         return Some(format!("{ran:?}"));
@@ -321,7 +322,7 @@ fn no_hidden_character_leaves_in_any_format() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Otherwise nothing was tried.
+    // Otherwise, nothing was tested.
     for format in [
         "text",
         "json",
@@ -337,7 +338,7 @@ fn no_hidden_character_leaves_in_any_format() {
             "no {format} names anything: {named:?}"
         );
     }
-    // In color only our own colors are.
+    // With color, only our own control sequences are present.
     for words in [
         "profile FILE --color always",
         "state FILE --at end --color always",
@@ -348,7 +349,7 @@ fn no_hidden_character_leaves_in_any_format() {
         }
         assert_eq!(complaint("text", &answer), None, "{words}");
     }
-    // The same holds for refusals.
+    // Refusals also contain no hidden characters.
     for words in [
         "info NAME",
         "cfg WASM --function NAME#",

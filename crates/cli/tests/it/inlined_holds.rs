@@ -10,23 +10,23 @@ use serde_json::Value;
 use crate::common::Sandbox;
 use crate::common::stacks::{callgrind, callgrind_lines, pprof, speedscope};
 
-/// Blocks by stack.
+/// The number of blocks by stack.
 type Stacks = BTreeMap<String, u64>;
 
 /// A function on a stack, and whether it is the user's own.
 type Named = (String, bool);
 
-/// A block that was executed: its time, and the functions that it is in.
+/// An executed block: its time, and the functions that contain it.
 type Moment = (u64, Vec<Named>);
 
-/// A program, and what is known of its blocks.
+/// A program, and the data about its blocks.
 struct Guest {
     program: Program,
     module: Vec<u8>,
     blocks: BTreeMap<(u32, u32), [Vec<Named>; 2]>,
 }
 
-/// The inlined functions of a place, the outermost first.
+/// Returns the inlined functions of a place, the outermost first.
 fn inlined(source: &SourceMap<'_>, frames: Vec<InlinedFrame>) -> Vec<Named> {
     let mut names = Vec::new();
     for frame in frames.into_iter().rev().skip(1) {
@@ -53,7 +53,7 @@ impl Guest {
         }
     }
 
-    /// The function that a block is from, and the file and line of its first instruction with one.
+    /// Returns the function of a block, and the file and line of its first instruction with a line.
     fn line(
         &self,
         source: &SourceMap<'_>,
@@ -69,7 +69,7 @@ impl Guest {
         let block = code.cfg.blocks[BlockId::new(block as usize)].offsets.start;
         let offset = *with_line.or(here.first()).unwrap_or(&block);
         let frames = source.inlined_frames(offset);
-        // Without a line, where the function is declared.
+        // Without a line, take the place of the function's declaration.
         let declared = match frames.len() {
             0 | 1 => source.declared(code.body.start),
             _ => frames[0].declared,
@@ -81,7 +81,8 @@ impl Guest {
         (name, file, at.map_or(0, |at| at.line.into()))
     }
 
-    /// The inlined functions that a block is from, and those that its last operator is from.
+    /// Returns the inlined functions that contain a block, and those that contain its last
+    /// operator.
     fn inlined(
         &mut self,
         source: &SourceMap<'_>,
@@ -110,15 +111,15 @@ impl Guest {
     }
 }
 
-/// Every block of the run, with the functions that it is in. The call stack is followed by the
-/// depths.
+/// Returns every block of the run, with the functions that contain it. Follows the call stack by
+/// its depths.
 fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     let module = sandbox.read("app.wasm");
     let source = SourceMap::build(&module);
     let mut guest = Guest::new(module.clone());
     let told = sandbox.ok("trace app.aft --level block --format json --limit all");
     let mut moments = Vec::new();
-    // The open functions, each with what was inlined where it was left.
+    // The open functions, each with the functions inlined at the place of its call.
     let mut open: Vec<(Named, Vec<Named>)> = Vec::new();
     for line in told.stdout.lines().skip(1) {
         let row: Value = serde_json::from_str(line).unwrap();
@@ -146,7 +147,7 @@ fn moments(sandbox: &Sandbox) -> Vec<Moment> {
     moments
 }
 
-/// The blocks of the run by function, file and line.
+/// Returns the number of blocks of the run by function, file and line.
 fn lines(sandbox: &Sandbox) -> BTreeMap<(String, String, u64), u64> {
     let module = sandbox.read("app.wasm");
     let source = SourceMap::build(&module);
@@ -175,7 +176,7 @@ fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
     let mut stacks = Stacks::new();
     for (_, stack) in moments {
         let frames = stack.iter().enumerate();
-        // The outermost function stands for what is outside of the user's own.
+        // The outermost function represents code outside the user's own code.
         let shown = frames.filter(|(at, (_, is_own))| *at == 0 || *is_own || !own);
         let names = shown.map(|(_, (name, _))| name.replace(';', ":"));
         *stacks.entry(Vec::from_iter(names).join(";")).or_default() += 1;
@@ -208,7 +209,7 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
         assert_eq!(collapsed(sandbox, &window), sums(inside, false), "{window}");
     }
 
-    // The same stacks in other forms.
+    // Compare the same stacks in other formats.
     let export = |format: &str| {
         let limits = "--min 0 --depth 10000";
         sandbox.ok(&format!("export app.aft --format {format} {limits}"))
@@ -229,10 +230,10 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     };
     assert_eq!(differ(&written, &walked), differ(&walked, &written));
     assert_eq!(written, walked);
-    // Callgrind's reader takes what 0 calls cost for the caller's own.
+    // Callgrind's reader attributes the cost of 0 calls to the caller itself.
     assert!(calls.values().all(|(calls, _)| *calls > 0));
 
-    // Without inlined functions, the functions execute what `calls` says.
+    // Without inlined functions, the functions must execute the blocks that `calls` reports.
     let mut own = BTreeMap::<String, u64>::new();
     for (stack, blocks) in collapsed(sandbox, "--no-inlined") {
         let innermost = stack.rsplit(';').next().unwrap().to_owned();
@@ -249,7 +250,7 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     counted.retain(|_, blocks| *blocks > 0);
     assert_eq!(own, counted);
 
-    // What a library executes counts for those that called it, inlined or not.
+    // Blocks of a library count for its callers, inlined or not.
     assert_eq!(
         collapsed(sandbox, "--code mine"),
         sums(moments.iter(), true)

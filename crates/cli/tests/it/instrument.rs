@@ -1,4 +1,5 @@
-//! Instrumented modules in another engine: their counters agree with `profile` on a recording.
+//! Tests instrumented modules in another engine: their counters must agree with `profile` on a
+//! recording.
 
 use std::fs;
 
@@ -39,7 +40,7 @@ const IMPORTS: &str = r#"
       (drop (call $fib (local.get $n)))
       (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))"#;
 
-/// The middle of a run stays open in three activations, one of them in a loop.
+/// A program with three open activations in the middle of its run, one of them in a loop.
 const DEEP: &str = r#"
   (func $deep (param $n i32)
     (if (local.get $n)
@@ -48,8 +49,8 @@ const DEEP: &str = r#"
     (call $write))
   (func (export "_start") (call $work (i32.const 7)) (call $deep (i32.const 2)) (call $write))"#;
 
-/// Other engines than the recorder: the engine that it is made of, bare, and Node, if it is there
-/// and knows more than one memory.
+/// Returns engines other than the recorder: its bare engine, and Node if it is installed and
+/// supports several memories.
 fn engines() -> Vec<Engine> {
     // A module with two memories.
     const PROBE: &str =
@@ -72,7 +73,7 @@ enum Engine {
 
 impl Engine {
     /// Runs `app.wasm`, and saves its counters as `app.dump` at the end, or inside the `at`-th call
-    /// of `fd_write`.
+    /// to `fd_write`.
     fn run(self, sandbox: &Sandbox, at: u32) {
         match self {
             Engine::Bare => bare(sandbox, at),
@@ -89,7 +90,7 @@ impl Engine {
     }
 }
 
-/// The same as [`HARNESS`], without a recorder.
+/// Does the same as [`HARNESS`], in the bare engine.
 fn bare(sandbox: &Sandbox, at: u32) {
     let engine = wasmtime::Engine::default();
     let module = wasmtime::Module::from_file(&engine, sandbox.path("app.wasm")).unwrap();
@@ -116,7 +117,7 @@ fn bare(sandbox: &Sandbox, at: u32) {
         .func_wrap("wasi_snapshot_preview1", "proc_exit", exit)
         .unwrap();
     let instance = linker.instantiate(&mut store, &module).unwrap();
-    // A trap and an exit are endings like any other.
+    // A trap or an exit is a normal end of the run.
     let _ = instance
         .get_typed_func::<(), ()>(&mut store, "_start")
         .unwrap()
@@ -252,7 +253,7 @@ fn after_a_trap_counters_say_that_they_are_not_exact() {
     }
 }
 
-/// Every way of asking either says that the counts are not exact, or refuses.
+/// Checks that every question either says that the counts are not exact, or is refused.
 fn says_that_it_is_not_exact(sandbox: &Sandbox, engine: Engine, options: &str, at: u32) {
     let text = counted(sandbox, engine, options, at, "");
     assert!(text.stderr.contains("not exact"), "{options}: {text:?}");
@@ -377,7 +378,7 @@ fn dumps_that_are_none() {
     sandbox.write("other.wat", "(module (func (export \"_start\")))");
     sandbox.ok("instrument app.wat -o app.wasm");
     let memory = |module: &str| {
-        // The counters before the run are in the module, as the first bytes of the memory.
+        // The module contains the initial counters as the first bytes of the memory.
         let bytes = sandbox.read(module);
         let at = bytes
             .windows(8)

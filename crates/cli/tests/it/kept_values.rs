@@ -1,11 +1,11 @@
-//! Values of a part of a run: of windows, between marks, of some functions. Stored values are the
-//! same as without a filter; others are refused.
+//! Tests values of a part of a run: of windows, between marks, and of some functions. Stored values
+//! are the same as without a filter. Others are refused.
 
 use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// `main` has `twice` fill an array and `sum` add it up, three times; `mix` is what both call.
+/// Three times, `main` lets `twice` fill an array and `sum` add it up. Both call `mix`.
 const PROGRAM: &str = r#"(module
   (memory (export "memory") 1)
   (global $seed (mut i32) (i32.const 7))
@@ -40,7 +40,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
 }
 
-/// All values of the statements of a function.
+/// Returns all values of the statements of a function.
 fn values(sandbox: &Sandbox, file: &str, function: &str) -> Value {
     let words = format!("values {file} --at {function} --instances 1..1000 --format json");
     json(sandbox, &words)["statements"].clone()
@@ -113,7 +113,7 @@ fn all_windows_of_a_file_are_of_the_same_functions() {
     sandbox.ok("build --lens full --include sum --window 1..40 app.aft");
     let info = sandbox.ok("info app.aft").stdout;
     assert!(info.contains("without functions other than sum"), "{info}");
-    // There is as much already.
+    // The recording already has these values.
     let again = sandbox.ok("build --lens full --include sum --window 10..20 app.aft");
     assert!(again.stderr.contains("already"), "{again:?}");
     sandbox.refused(
@@ -134,7 +134,7 @@ fn all_windows_of_a_file_are_of_the_same_functions() {
             .stdout
             .contains("without functions")
     );
-    // All values are more than the requested ones.
+    // All values include the requested values.
     let again = sandbox.ok("build --lens full --exclude mix app.aft");
     assert!(again.stderr.contains("already"), "{again:?}");
 }
@@ -160,7 +160,7 @@ fn marks_are_windows() {
     );
 }
 
-/// The same windows: by times, by positions, and with a third way to write them in other options.
+/// Returns the same windows by times, by positions, and with other options.
 fn windows(length: u64, calls: [u64; 2]) -> Vec<(String, &'static str, Option<&'static str>)> {
     let half = length / 2;
     let (from, to) = (length - 4, length - 1);
@@ -259,7 +259,7 @@ fn a_window_beyond_the_run_is_refused_with_its_length() {
             sandbox.refused(&words, 125, &[window, &run]);
         }
     }
-    // A run that was not over when the window was chosen: what there is of it.
+    // The run ended before the end of the window, so only its existing part is kept.
     let ran = sandbox.ok("record --invoke main --lens full --window 10..5000 -o cut.aft app.wat");
     let said = format!("from t=10 to t={length}");
     assert!(ran.stderr.contains(&said), "{ran:?}");
@@ -303,7 +303,7 @@ fn a_path_that_lacks_something_has_no_values_and_the_remedy_is_right() {
         );
     }
     sandbox.ok("build --lens paths --again app.aft");
-    // The values are those of this path again.
+    // The values belong to the current path again.
     let again = sandbox.ok("build --lens full app.aft");
     assert!(again.stderr.contains("already"), "{again:?}");
     sandbox.ok("values app.aft --at sum");

@@ -1,4 +1,4 @@
-//! Costs of lines with library code equal those of a walk over all blocks of the run.
+//! The costs of lines including library code equal the costs that a walk over all blocks finds.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ struct Block {
     instructions: Vec<(bool, Option<Line>)>,
 }
 
-/// The blocks of `app.wasm`, by function and number.
+/// Returns the blocks of `app.wasm` by function and number.
 fn blocks(sandbox: &Sandbox) -> BTreeMap<(u64, u64), Block> {
     let module = sandbox.read("app.wasm");
     let source = SourceMap::build(&module);
@@ -71,7 +71,7 @@ fn blocks(sandbox: &Sandbox) -> BTreeMap<(u64, u64), Block> {
     blocks
 }
 
-/// The instructions of each line, from all blocks of the run.
+/// Counts the instructions of each line by walking over all blocks of the run.
 fn walked(sandbox: &Sandbox) -> BTreeMap<Line, u64> {
     let blocks = blocks(sandbox);
     let told = sandbox.ok("trace app.aft --level block --format json --limit all");
@@ -79,7 +79,7 @@ fn walked(sandbox: &Sandbox) -> BTreeMap<Line, u64> {
     let rows = rows.map(|line| serde_json::from_str::<Value>(line).unwrap());
     let rows = Vec::from_iter(rows.filter(|row| row["block"].is_u64()));
     let mut sums = BTreeMap::new();
-    // Who pays for each open call, and for the calls that it makes.
+    // The line that pays for each open call, and the line that pays for the calls that it makes.
     let mut open: Vec<(Line, Line)> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let depth = row["depth"].as_u64().unwrap() as usize;
@@ -153,7 +153,7 @@ fn lines_of_rust_cost_what_a_walk_finds() {
         for arguments in ["app.wasm", "app.wasm 1"] {
             sandbox.run(&format!("record --force -o app.aft {arguments}"));
             let lines = assert_holds(&sandbox);
-            // Sorting is the library's work, and of this line.
+            // The library sorts on behalf of this line.
             let own = sandbox
                 .ok("profile app.aft --by line --code all --format csv")
                 .stdout;
@@ -164,7 +164,7 @@ fn lines_of_rust_cost_what_a_walk_finds() {
     }
 }
 
-/// A trap within a block: what follows it there was not executed.
+/// A trap ends its block, and the later instructions of the block were not executed.
 #[test]
 fn library_code_that_traps_costs_what_it_executed() {
     let sandbox = Sandbox::new();

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::common::{Sandbox, ran};
 
-/// Writes a function `run` in C: statements that assign and then show all variables, each on a line
-/// of its own, and what leads from one to the other.
+/// Writes a function `run` in C. Its statements assign variables and then show all of them, each on
+/// a separate line, with control flow between them.
 struct Writer {
     random: SplitMix64,
     lines: Vec<String>,
@@ -142,7 +142,7 @@ impl Writer {
     }
 }
 
-/// Shows the variables, in the native program.
+/// The code of the native program that shows the variables.
 const NATIVE: &str = r#"
 #include <stdio.h>
 void show(int a, int b, int c) { printf("%d %d %d\n", a, b, c); fflush(stdout); }
@@ -150,7 +150,7 @@ int run(void);
 int main(void) { run(); return 0; }
 "#;
 
-/// Steps over calls from the beginning of `run`, and shows the lines.
+/// Commands for gdb that step over calls from the beginning of `run`, and show the lines.
 const GDB: &str = r#"
 set pagination off
 set debuginfod enabled off
@@ -168,8 +168,8 @@ print('LINES', *lines)
 end
 "#;
 
-/// The native program's behaviour: the lines that gdb visits, and its output. `None`, with a word
-/// about it, if it cannot be made or followed here.
+/// Returns the lines that gdb visits in the native program, and the program's output. Reports why
+/// and returns `None` if the program cannot be compiled or debugged here.
 fn native(sandbox: &Sandbox) -> Option<(Vec<usize>, Vec<String>)> {
     let Some(clang) = ["clang-19", "clang"]
         .into_iter()
@@ -208,7 +208,7 @@ fn native(sandbox: &Sandbox) -> Option<(Vec<usize>, Vec<String>)> {
     Some((lines.collect(), shown.lines().map(str::to_owned).collect()))
 }
 
-/// The rows of `run`, over calls.
+/// Returns the rows of `run`, stepping over calls.
 fn stepped(sandbox: &Sandbox, options: &str) -> Vec<Value> {
     let told = sandbox.ok(&format!(
         "trace run.aft --level line --limit all --format json {options}"
@@ -246,8 +246,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         sandbox.ok("record --invoke run -o run.aft run.wasm");
         let rows = stepped(&sandbox, "--over --from run");
 
-        // gdb begins after the prologue. Of these two lines, one program has a jump and the other
-        // has none.
+        // gdb begins after the prologue. On these two lines, only one of the programs has a jump.
         let is_code = |line: &usize| {
             !matches!(
                 text[*line - 1].trim(),
@@ -275,7 +274,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
                 let text = |field: &str| changed[field].as_str().map(str::to_owned);
                 let (name, value) = (text("name").unwrap(), text("value").unwrap());
                 let before = held.insert(name.clone(), value.clone());
-                // Others are not in scope all the time.
+                // Other variables are not always in scope.
                 if before.is_some() && VARIABLES.contains(&&*name) {
                     assert_ne!(before.as_ref(), Some(&value), "{name} did not change");
                     assert_eq!(text("before"), before, "{name}");
@@ -303,7 +302,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         let own = backwards.iter().filter(own);
         assert_eq!(Vec::from_iter(own), Vec::from_iter(&rows));
-        // Any part of it is reported as in the whole.
+        // Any part must be reported as in the whole run.
         let middle = inside.len() / 2;
         let from = format!(
             "--from @0x{:x}#last",
@@ -311,8 +310,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         let part = stepped(&sandbox, &from);
         assert!(inside.ends_with(&part));
-        // A line that is named is the first, and over calls begins with the first line that there
-        // is.
+        // A named line is the first row. Over calls, a stretch begins with the first line in it.
         let named = line(&inside[middle]);
         let at = stepped(&sandbox, &format!("--from run.c:{named}"));
         assert_eq!(at.first().map(line), Some(named));

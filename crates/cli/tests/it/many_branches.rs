@@ -1,7 +1,7 @@
-//! Functions with thousands of branches, rewritten for the engine's sake, behave as before.
+//! Functions with thousands of branches are rewritten for the engine, and must behave as before.
 //!
-//! The oracle computes the result of the function from the list of its parts. The machine knows no
-//! engine, and `verify` compares it with the recording.
+//! The oracle computes the result of the function from the list of its parts. The machine is
+//! independent of the engine, and `verify` compares it with the recording.
 
 use std::fmt::Write;
 
@@ -15,13 +15,14 @@ struct State {
     c: i64,
 }
 
-/// A condition that depends only on memory.
+/// Writes a condition that depends only on memory.
 fn condition(i: usize) -> String {
     format!("(i32.and (i32.load8_u (i32.const {i})) (i32.const 1))")
 }
 
-/// The text of a part, of one of `KINDS` kinds, and its effect if its condition holds.
+/// The number of kinds of parts.
 const KINDS: usize = 13;
+/// Writes a part of one of the `KINDS` kinds, and has its effect on `s` if its condition holds.
 fn part(kind: usize, i: usize, holds: bool, s: &mut State) -> String {
     let cond = condition(i);
     let (a, b, c) = ("(local.get 0)", "(local.get 1)", "(local.get 2)");

@@ -9,7 +9,7 @@ use afterimage_testkit::versions::{Transformations, Version, versions};
 use crate::common::Sandbox;
 use crate::common::recorded::Recorded;
 
-/// A version, recorded; and how it ended.
+/// Records a version. Returns the recording and the exit code.
 fn recording(version: &Version) -> (Recorded, Option<i32>) {
     let sandbox = Sandbox::new();
     sandbox.wasm("a.wasm", &version.text);
@@ -21,15 +21,15 @@ fn recording(version: &Version) -> (Recorded, Option<i32>) {
 #[derive(Default)]
 struct Counted {
     all: usize,
-    /// Statements whose match performs the operation.
+    /// The number of statements whose match performs the operation.
     right: usize,
-    /// The number with a correct one among their matches.
+    /// The number of statements with a correct statement among their matches.
     found: usize,
-    /// The number of their matches.
+    /// The total number of matches.
     matches: usize,
 }
 
-/// Matches two versions, and counts.
+/// Matches two versions, and counts the results.
 fn matched(seed: u64, transformations: Transformations) -> Counted {
     let both = versions(seed, transformations);
     let [(a, code_a), (b, code_b)] = [recording(&both[0]), recording(&both[1])];
@@ -79,8 +79,8 @@ fn matched(seed: u64, transformations: Transformations) -> Counted {
     counted
 }
 
-/// The shares of correct matches and of found ones, in hundredths, over some programs, and the
-/// number of matches per statement.
+/// Returns the shares of correct and of found matches in per cent, and the number of matches per
+/// statement, over some programs.
 fn share(transformations: Transformations) -> (f64, f64, f64) {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
     let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(12);
@@ -102,11 +102,11 @@ fn share(transformations: Transformations) -> (f64, f64, f64) {
     (share(sum.right), share(sum.found), each)
 }
 
-/// The largest mean number of matches per statement.
+/// The maximum mean number of matches per statement.
 const MATCHES: f64 = 1.4;
 
-/// The measured values, less one in a hundred: a change of the matcher that loses more than that is
-/// no improvement.
+/// The limits are the measured values less one per cent. A change to the matcher that loses more is
+/// not an improvement.
 #[test]
 fn each_transformation_is_seen_through() {
     let none = Transformations::default();
@@ -162,7 +162,7 @@ fn each_transformation_is_seen_through() {
         if share < least {
             failed.push(format!("{name}: {share:.1} %, not {least} %"));
         }
-        // Half of the wrong ones are among the matches, which are few.
+        // For half of the wrong matches, the correct statement is among the few other matches.
         if found < (100.0 + least) / 2.0 || each > MATCHES {
             failed.push(format!(
                 "{name}: {found:.1} % found with {each:.2} matches each"

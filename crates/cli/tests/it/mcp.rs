@@ -40,7 +40,7 @@ void _start(void) {
 }
 "#;
 
-/// The results of some calls of tools.
+/// Returns the results of some calls to tools.
 fn answers(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<Value> {
     let mut server = sandbox.command(["mcp"]);
     let server = server.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -153,7 +153,7 @@ fn each_tool_has_the_document_of_its_command() {
                 expected["entries"] = lines.collect();
                 report.as_object_mut().unwrap().remove("near").unwrap();
             }
-            // Lines are sorted otherwise, and statements are counted only.
+            // Lines have a different order, and statements are only counted.
             "slice" => {
                 expected["statements"] = json!([]);
                 for document in [&mut report, &mut expected] {
@@ -162,7 +162,7 @@ fn each_tool_has_the_document_of_its_command() {
                 }
             }
             "diff" => {
-                // They name the recording as it was opened.
+                // Both name the recording by the path with which it was opened.
                 for document in [&mut report, &mut expected] {
                     document["a"]["file"] = Value::Null;
                     document["b"]["file"] = Value::Null;

@@ -1,12 +1,12 @@
-//! The answers of `memory` for a bare recording of a long run: the last writer of a byte, however
-//! long ago, and the part that was not searched.
+//! Tests the answers of `memory` for a bare recording of a long run: the last writer of a byte,
+//! even from long before, and the part that was not searched.
 
 use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// A word is written first of all and read last of all. Meanwhile the word beside it is written
-/// forty million times.
+/// A program that writes a word at its beginning and reads it at its end. In between, it writes the
+/// adjacent word forty million times.
 const LONG: &str = r#"(module (memory (export "memory") 1)
   (func (export "_start") (local $i i32)
     (i32.store (i32.const 4096) (i32.const 7))

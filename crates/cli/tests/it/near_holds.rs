@@ -1,4 +1,5 @@
-//! Slices of a few dependences, looked up step by step, agree with following the run back.
+//! Slices with few dependences are looked up step by step, and agree with following the run
+//! backward.
 
 use afterimage_analyses::slices::{
     Criterion, Follows, Place, Reach, Slice, Through, Want, backward, near, nearest,
@@ -13,7 +14,7 @@ use afterimage_trace::TraceFile;
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
 
-/// Longer runs are left out.
+/// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 5000;
 /// The number of executions of nodes in the questions about a run.
 const ASKED: u64 = 40;
@@ -22,15 +23,15 @@ const FOLLOWS: [Follows; 4] = [Follows::ALL, Follows::DATA, Follows::THIN, Follo
 
 #[derive(Debug, Default)]
 struct Compared {
-    /// Slices that were made without following the run.
+    /// The number of slices that were made without following the run.
     near: usize,
-    /// Slices for which the run was followed.
+    /// The number of slices for which the run was followed.
     left: usize,
     executions: u64,
     initial: usize,
-    /// Distances of operators.
+    /// The number of distances of operators.
     distances: usize,
-    /// Of these, those through values, addresses, and branches or calls.
+    /// The numbers of these distances through values, addresses, and branches or calls.
     through: [usize; 3],
 }
 
@@ -129,8 +130,8 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
     }
 }
 
-/// The distances of operators lie between the bounds that slices of each depth give, and the kinds
-/// of dependences are those of slices along these kinds.
+/// Checks the distances of operators against the bounds from slices of each depth, and their kinds
+/// against slices along each kind.
 fn distances<'a>(
     host: &HostReads<'_, 'a>,
     module: &'a [u8],
@@ -161,7 +162,7 @@ fn distances<'a>(
             let Some(Slice { operators, .. }) = slice(follows, depth) else {
                 continue;
             };
-            // The heaviest dependence of the kind.
+            // The length of the longest dependence of the kind.
             let most = [3, 60, 60][number] * u32::from(depth);
             for &place in operators.keys() {
                 let of = found.lines.iter().find(|one| one.line == place);
@@ -182,7 +183,7 @@ fn distances<'a>(
     for one in &found.lines {
         all.through[one.through as usize] += 1;
     }
-    // What is cut off is the end.
+    // A limit cuts off the end of the list.
     let some = found.lines.len() / 2;
     if some == 0 {
         return;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{Sandbox, ran};
 
-/// A number: how it is computed, in the language of the program, and how it is printed.
+/// A number: its computation in the language of the program, and its printed form.
 struct Number {
     kind: &'static str,
     left: String,
@@ -40,8 +40,8 @@ fn numbers(seed: u64, kinds: &[(&'static str, &[&'static str])]) -> Vec<Number> 
     std::iter::repeat_with(&mut number).take(NUMBERS).collect()
 }
 
-/// Each digit, sign and point of each number leads to the line that computed it, and to a value
-/// with that printed form. `reprint` prints it again.
+/// Checks that each digit, sign and point of each number leads to the line that computed it, and to
+/// a value with this printed form.
 fn compare(sandbox: &Sandbox, source: &str, printed: &str, parse: impl Fn(&str) -> f64) {
     let text = String::from_utf8(sandbox.read(source)).unwrap();
     for (row, line) in printed.lines().enumerate() {
@@ -62,11 +62,11 @@ fn compare(sandbox: &Sandbox, source: &str, printed: &str, parse: impl Fn(&str) 
             assert!(about.contains(&format!("printed as {shown:?}")), "{about}");
             let value = head["value"].as_str().unwrap();
             let value = value.split(' ').next().unwrap();
-            // A value has the digits that were not printed, too.
+            // A value also has digits that were not printed.
             let (value, number) = (value.parse::<f64>().unwrap(), parse(shown));
             let error = (value - number).abs();
             assert!(error <= number.abs() * 0.006 + 0.51, "{shown}: {value}");
-            // It is computed there, or stored there by a call.
+            // The value is computed on this line, or a call on it stores the value.
             let place = format!("{source}\",\"line\":{computed},");
             assert!(steps.contains(&place), "{line}: {place}, {steps}");
         }

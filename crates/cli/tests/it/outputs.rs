@@ -1,5 +1,5 @@
-//! Outputs that cannot be written, or that nobody reads: existing files stay, and a reader who
-//! leaves causes no failure.
+//! Tests outputs that cannot be written, or that nobody reads. Existing files stay, and a reader
+//! that leaves causes no failure.
 
 use std::fs;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use afterimage_testkit::modules::{SplitMix64, WANDERER};
 
 use crate::common::{CHATTY, HELLO, Sandbox, eventually, text};
 
-/// Asks for random bytes for ever, so that its recording grows as fast as it can.
+/// Requests random bytes forever, so that its recording grows as fast as possible.
 const RANDOM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -188,7 +188,7 @@ fn a_full_disk_keeps_what_was_recorded_and_what_was_there_before() {
         sandbox.shell("ulimit -f 256; exec $AFTERIMAGE record --force -o hello.aft random.wat");
     ran.is_refusal("record --force", 125, &["hello.aft", "File too large"]);
     assert_eq!(sandbox.read("hello.aft"), before);
-    // The program does not fail either, and its data says so.
+    // The program does not fail, either, as its data show.
     let mut random = SplitMix64(1);
     let text = String::from_iter((0..2000).map(|_| format!("{:016x}", random.next())));
     let long =
@@ -211,7 +211,8 @@ fn a_full_disk_keeps_what_was_recorded_and_what_was_there_before() {
             "make room",
         ],
     );
-    // Not even the header fits: nothing is left that would have to be forced away.
+    // Not even the header fits, so no file is left that a later recording would need `--force` to
+    // replace.
     let ran = sandbox.shell("ulimit -f 0; exec $AFTERIMAGE record -o new.aft hello.wat");
     ran.is_refusal("record -o new.aft", 125, &["new.aft", "File too large"]);
     assert!(!sandbox.path("new.aft").exists());
@@ -220,7 +221,7 @@ fn a_full_disk_keeps_what_was_recorded_and_what_was_there_before() {
 #[test]
 fn a_full_disk_keeps_older_reports() {
     let sandbox = with_recording();
-    // The engine keeps memories in files too, so nothing must run any more.
+    // The engine also keeps memories in files, so no program may run from now on.
     sandbox.ok("profile hello.aft");
     for (line, file) in [
         (
@@ -441,7 +442,7 @@ fn every_json_document_names_its_schema_and_is_one_line() {
     }
 }
 
-/// No engine runs, so the limit is for the recording alone. Wherever the disk becomes full, the
+/// No engine runs, so the limit applies only to the recording. Wherever the disk becomes full, the
 /// earlier contents of the file stay.
 #[test]
 fn a_trace_for_which_there_is_no_room_leaves_the_recording_as_it_was() {

@@ -105,11 +105,11 @@ fn lcov_names_only_files_that_are_there() {
     assert!(all.stderr.contains(said), "{}", all.stderr);
 }
 
-/// The sums at the top of the page are those of its table.
+/// The sums at the top of the page are the sums of its table.
 #[test]
 fn percentages_of_the_page_agree() {
     let sandbox = Sandbox::new();
-    // A function without lines, which no file has, beside one with lines.
+    // The program has a function without lines, which belongs to no file, and one with lines.
     sandbox.rust("app", RUST);
     sandbox.ok("record -o app.aft app.wasm");
     let page = sandbox.ok("profile app.aft --format html").stdout;
@@ -203,7 +203,7 @@ fn a_difference_in_library_code_is_told_by_the_users_line() {
     );
 }
 
-/// What differs outside of the user's own code is one line, after the rest.
+/// A difference outside the user's own code is one line after the other parts.
 #[test]
 fn a_difference_before_main_comes_last() {
     let Some(clang) = tools::clang() else {
@@ -288,7 +288,7 @@ fn a_crash_begins_with_the_users_frame() {
         lines[2].starts_with('#') && lines[2].contains("app::third("),
         "{state}"
     );
-    // All frames are still there.
+    // With all code, all frames are shown.
     let all = sandbox.ok("state app.aft --code all").stdout;
     assert!(all.lines().nth(1).unwrap().starts_with("#0 "), "{all}");
 }

@@ -33,10 +33,10 @@ int main(int argc, char **argv) {
 }
 ";
 
-/// A name of a file that would run a script if it was not escaped.
+/// The name of a file that would run a script if it were not escaped.
 const FILE: &str = "a\"'><script>alert(1)<&.c";
 
-/// Compiles a program without optimisation. `None` if there is no clang.
+/// Compiles a program without optimisation. Returns `None` if there is no clang.
 fn compiled(sandbox: &Sandbox, text: &str, file: &str) -> Option<()> {
     let clang = ["clang-19", "clang"]
         .into_iter()
@@ -61,7 +61,7 @@ fn between<'t>(text: &'t str, begin: &str, end: &str) -> Vec<&'t str> {
         .collect()
 }
 
-/// Text of an element without markup.
+/// Returns the text of an element without markup.
 fn bare(html: &str) -> String {
     let mut text = String::new();
     let mut is_tag = false;
@@ -89,14 +89,14 @@ fn number(html: &str) -> u64 {
     }
 }
 
-/// A page, taken apart.
+/// The parts of a page.
 #[derive(Debug, Default)]
 struct Page {
-    /// By file and line.
+    /// The counts by file and line.
     lines: BTreeMap<(String, u64), u64>,
-    /// Ways that ran, and ways, by file and line.
+    /// The number of executed directions and of all directions, by file and line.
     branches: BTreeMap<(String, u64), (u64, u64)>,
-    /// By name: calls and instructions of each function with that name.
+    /// The numbers of calls and instructions of each function, by name.
     functions: BTreeMap<String, Vec<(u64, u64)>>,
     /// `Lines`, `Functions`, `Branches`: the covered and the total number.
     tiles: BTreeMap<String, (u64, u64)>,
@@ -156,7 +156,7 @@ fn path_is_shown(page: &Page, path: &str) -> bool {
     page.lines.keys().any(|known| known.0 == path)
 }
 
-/// Compares the page of recordings with their JSON and lcov.
+/// Compares the page about recordings with their JSON and lcov.
 fn agrees(sandbox: &Sandbox, recordings: &str, code: &str) -> String {
     let what = format!("profile {recordings} --code {code}");
     let html = sandbox.ok(&format!("{what} --format html")).stdout;

@@ -1,4 +1,4 @@
-//! Path traces and hot paths, compared with the profile's exact counts, for programs that end in
+//! Compares path traces and hot paths with the profile's exact counts, for programs that end in
 //! every way.
 
 use serde_json::Value;

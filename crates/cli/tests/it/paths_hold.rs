@@ -31,7 +31,8 @@ fn paths_of_generated_programs_hold() {
     );
 }
 
-/// Adds up the same calls, one by one. A call inside another of the same function costs nothing.
+/// Adds up the calls of the trace, one by one. A call inside another call to the same function
+/// costs nothing.
 fn calls_of_the_trace(sandbox: &Sandbox) -> Calls {
     let words = "trace run.aft --level call --depth 1000000 --limit all --format json";
     let told = sandbox.ok(words).stdout;
@@ -53,7 +54,7 @@ fn calls_of_the_trace(sandbox: &Sandbox) -> Calls {
     calls
 }
 
-/// Every export of the recording represents this many blocks.
+/// Checks that every export of the recording represents this number of blocks.
 fn assert_exports_have(sandbox: &Sandbox, blocks: u64) {
     for limits in ["", " --min 20 --depth 3", " --min 0 --depth 1000000"] {
         let export = |format| {
@@ -65,7 +66,7 @@ fn assert_exports_have(sandbox: &Sandbox, blocks: u64) {
         let weight = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(lines.lines().map(weight).sum::<u64>(), blocks);
 
-        // The same stacks in other forms.
+        // Compare the same stacks in other formats.
         let mut stacks = BTreeMap::<String, u64>::new();
         for line in lines.lines() {
             let (stack, blocks) = line.rsplit_once(' ').unwrap();

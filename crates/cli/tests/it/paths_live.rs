@@ -1,10 +1,10 @@
-//! A path written while the program runs is as small as one built from the recording.
+//! A path that is written during the run is as small as a path that is built from the recording.
 
 use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// A loop that goes two ways.
+/// A program with a loop that takes two paths.
 const PROGRAM: &str = r#"(module
   (func (export "_start") (local $i i32)
     (loop $again
@@ -13,7 +13,7 @@ const PROGRAM: &str = r#"(module
         (else (local.set $i (i32.add (local.get $i) (i32.const 1)))))
       (br_if $again (i32.lt_u (local.get $i) (i32.const 1000000))))))"#;
 
-/// The kinds and names of a recording's sections that are in use, and its length.
+/// Returns the kinds and names of a recording's sections in use, and its length.
 fn sections(sandbox: &Sandbox, file: &str) -> (Vec<(String, String)>, u64) {
     let info = sandbox.ok(&format!("info {file} --format json")).stdout;
     let info: Value = serde_json::from_str(&info).unwrap();

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::common::{Ran, Sandbox, ran};
 
-/// Its file has the name of files of the standard library, which has code in the program, too.
+/// A program with a file whose name also occurs in the standard library, which has code in the
+/// program.
 const SOURCE: &str = r#"#[inline(always)]
 fn double(n: u32) -> u32 {
     let twice = n.wrapping_mul(2);
@@ -34,7 +35,8 @@ fn main() {
 }
 "#;
 
-/// Functions that are inlined, move only, are declared on lines without code, and are removed.
+/// Functions that are inlined, only move values, are declared on lines without code, or are
+/// removed.
 const C: &str = "struct node { int key; struct node *next; };
 static struct node nodes[8];
 static int total;
@@ -188,7 +190,7 @@ const TAKING_FUNCTION: &[&str] = &[
     "values run.aft --at ",
 ];
 
-/// The messages about a text that is no place, or several.
+/// The messages about a text that is not a place, or means several places.
 const REFUSALS: &[&str] = &[
     "no source file",
     "ambiguous",
@@ -201,11 +203,11 @@ const REFUSALS: &[&str] = &[
     "panicked",
 ];
 
-/// The messages that make a refusal an answer: why nothing is there, or how to ask.
+/// The messages that make a refusal an answer, because they say why there is nothing or how to ask.
 const REASONS: &[&str] = &["the linker removed", "ambiguous: func["];
 
-/// Collects a text's places: `file.rs:42`, `file.c:42:7` and `@0x1f3`, with or without `#3` after
-/// it.
+/// Collects the places in a text: `file.rs:42`, `file.c:42:7` and `@0x1f3`, with or without `#3` at
+/// the end.
 fn places(text: &str, found: &mut BTreeSet<String>) {
     let words = text.split(|c: char| c.is_whitespace() || "(),;`\"".contains(c));
     let words = words.map(|word| word.trim_end_matches([':', '.', '…']));
@@ -222,7 +224,7 @@ fn places(text: &str, found: &mut BTreeSet<String>) {
     found.extend(words.filter(is_place).map(str::to_owned));
 }
 
-/// A document's lines and functions.
+/// Collects the lines and functions in a document.
 fn of_document(value: &Value, lines: &mut BTreeSet<String>, functions: &mut BTreeSet<String>) {
     match value {
         Value::Array(all) => all
@@ -282,11 +284,11 @@ fn check(sandbox: &Sandbox, own: &str, function: &str, line: &str, more: &[&str]
             wrong.push(format!("{command}{text}: {stderr}"));
         }
     };
-    // Each goes to one of the commands, so that all get many of every kind; lines of the program go
-    // to all.
+    // Pass each place to one of the commands, so that each gets many places of every kind. Pass
+    // lines of the program to all commands.
     for (i, place) in found.iter().enumerate() {
         let is_own = place.contains(own) && place.matches(':').count() == 1;
-        // Libraries have thousands.
+        // Libraries have thousands of places.
         if found.len() > 1000 && !place.contains(own) && i % 16 > 0 {
             continue;
         }
@@ -336,7 +338,7 @@ fn check_rust(level: u32) {
     );
 }
 
-/// Without a compiler nothing.
+/// Compiles a program. Returns `None` without a compiler.
 fn compiled(name: &str, source: &str, level: &str) -> Option<Sandbox> {
     let clang = tools::clang()?;
     let sandbox = Sandbox::new();

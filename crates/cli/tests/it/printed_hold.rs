@@ -37,7 +37,7 @@ const PRINTS: &str = r#"(module
     (memory.fill (i32.const 65536) (i32.const 120) (i32.const 5))
     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 3) (i32.const 300)))))"#;
 
-/// The output before the excessive part.
+/// The number of lines of output before the excessive part.
 const LINES: u64 = 20;
 
 fn recorded() -> Sandbox {
@@ -48,7 +48,7 @@ fn recorded() -> Sandbox {
     sandbox
 }
 
-/// Writes a file's sections again, with each chunk as `change` leaves it; without those of a kind.
+/// Writes a file's sections again, without sections of some kind. `change` may change each chunk.
 fn copy(
     sandbox: &Sandbox,
     to: &str,
@@ -190,7 +190,7 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     }
 }
 
-/// The checksums of the chunks are right, so that it is the reader and `verify` who have to see it.
+/// The checksums of the chunks are correct, so the reader and `verify` must detect the change.
 #[test]
 fn every_flipped_bit_is_found() {
     let sandbox = recorded();
@@ -209,11 +209,11 @@ fn every_flipped_bit_is_found() {
         }
     });
     assert_eq!(findings("same.aft"), Vec::<String>::new());
-    // A chunk, and the index.
+    // There is one chunk, and the index.
     assert_eq!(sizes.len(), 2);
     let right = sandbox.ok("why run.aft --stdout line:3").stdout;
     for (of, size) in sizes.iter().enumerate() {
-        // All bits of non-text parts, and some of the text.
+        // Flip all bits of non-text parts, and some bits of the text.
         let bits = (0..8 * size).filter(|bit| *bit < 160 || bit % 61 == 0);
         for bit in bits {
             copy(&sandbox, "bad.aft", None, |kind, chunk, bytes| {

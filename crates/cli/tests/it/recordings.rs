@@ -33,7 +33,7 @@ fn asked(sandbox: &Sandbox, command: &str) -> Ran {
     ran
 }
 
-/// Puts a repaired copy in the place of a damaged recording, by the command that a refusal names.
+/// Replaces a damaged recording by a repaired copy, with the command that the refusal names.
 fn repair(sandbox: &Sandbox, refusal: &str) {
     let named = refusal.split_once("with: afterimage ").expect(refusal).1;
     let named = named.lines().next().unwrap_or_default();
@@ -80,8 +80,7 @@ fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
         if profile.code == Some(0) {
             complete += 1;
             assert_eq!(profile.stdout, right, "cut at {length}");
-            // An index that was begun and cut hides the sections that it listed, until it is
-            // repaired.
+            // A cut index hides the sections that it listed, until the file is repaired.
             if profile.stderr.contains("verify --repair") {
                 repair(&sandbox, &profile.stderr);
             }
@@ -188,7 +187,7 @@ const ADDING: [&str; 5] = [
     "slice FILE --at _start --save another",
 ];
 
-/// A recording with one of everything.
+/// Makes a recording with every kind of section.
 fn with_everything() -> Sandbox {
     let sandbox = recorded();
     sandbox.ok("build --lens full hello.aft");
@@ -197,7 +196,7 @@ fn with_everything() -> Sandbox {
     sandbox
 }
 
-/// The readable sections of a recording.
+/// Returns the readable sections of a recording.
 fn readable(sandbox: &Sandbox, file: &str) -> Vec<(Kind, Vec<u8>)> {
     let Ok(file) = TraceFile::open(&sandbox.path(file)) else {
         return vec![];
@@ -221,7 +220,7 @@ fn adding_to_a_damaged_recording_loses_nothing() {
     let bytes = sandbox.read("hello.aft");
     let slice = sandbox.ok("slice hello.aft --saved kept").stdout;
     let (mut added, mut refused) = (0, 0);
-    // In the last footer, in its index, and anywhere.
+    // Damage the last footer, its index, and other places.
     let places = [bytes.len() - 5, bytes.len() - 60];
     let places = places
         .into_iter()
@@ -321,7 +320,7 @@ fn cached_code_that_is_damaged_is_not_executed() {
         }
         std::fs::write(&files[0], &damaged).unwrap();
         let ran = sandbox.ok(record);
-        // The size of the file depends on the time of day, by a few bytes.
+        // The size of the file varies by a few bytes with the time of day.
         let said = |text: &str| text.split(" (").next().map(str::to_owned);
         assert_eq!(
             (ran.stdout, said(&ran.stderr)),

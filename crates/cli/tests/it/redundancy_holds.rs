@@ -17,11 +17,11 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
 impl Recorded {
-    /// Everything that read or wrote memory.
+    /// Returns all steps that read or wrote memory.
     fn references(&self) -> Vec<Step> {
         let wanted = Wanted {
             level: Level::Memory,
@@ -38,8 +38,7 @@ impl Recorded {
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
-    /// For each block, from time 1 on, when the activation began that executed it: the time of its
-    /// first block.
+    /// Returns, for each block from time 1 on, the time of the first block of its activation.
     fn began(&self) -> Vec<u64> {
         let mut began = Vec::new();
         let mut open = Vec::new();
@@ -54,7 +53,7 @@ impl Recorded {
     }
 }
 
-/// A load or a store of a single value.
+/// Returns the access of a load or a store of a single value.
 fn access(step: &Step) -> Option<(AccessSite, Range)> {
     let (What::Load(range, _) | What::Store(range, _)) = step.what else {
         return None;
@@ -67,9 +66,10 @@ fn covers(a: Range, b: Range) -> bool {
     a.memory == b.memory && a.address <= b.address && a.address + a.length >= b.address + b.length
 }
 
-/// For a load: executions, redundant ones, those in the same call, and by source.
+/// The counts of a load: all executions, redundant executions, redundant executions in the same
+/// call, and counts by source.
 type Count = (u64, u64, u64, BTreeMap<AccessSite, u64>);
-/// By load.
+/// The counts by load.
 type Counts = BTreeMap<AccessSite, Count>;
 
 fn naive(references: &[Step], began: &[u64]) -> Counts {
@@ -103,7 +103,7 @@ fn naive(references: &[Step], began: &[u64]) -> Counts {
     counts
 }
 
-/// The blocks of an activation, as nodes, and when they were executed.
+/// The blocks of an activation, as nodes, with their times.
 #[derive(Default)]
 struct Activation {
     nodes: Vec<usize>,
@@ -131,7 +131,7 @@ fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, 
             }
         }
     }
-    // By activation, load and bytes read: the indices of these references.
+    // The indices of references, by activation, load and bytes read.
     let mut asked: BTreeMap<(usize, AccessSite, u64, u64), Vec<usize>> = BTreeMap::new();
     for (k, step) in references.iter().enumerate() {
         if let (What::Load(range, _), Some((site, _))) = (&step.what, access(step)) {
@@ -154,7 +154,7 @@ fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, 
             address,
             length,
         };
-        // The deciding reference, last one first.
+        // Returns the deciding reference, searching from the last.
         let decides = |references: &[Step]| {
             references.iter().rev().find_map(|step| {
                 if access(step).is_some_and(|(_, other)| covers(other, range)) {

@@ -1,4 +1,4 @@
-//! The tests of a crate, each in a run of its own.
+//! Runs the tests of a crate, each in a separate run.
 
 use crate::common::Sandbox;
 
@@ -64,7 +64,7 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
             .contains("halves")
     }));
 
-    // Filters and ways of showing are those of libtest.
+    // Filters and output options work as in libtest.
     let ran = sandbox.run("runner crate.wasm hal --nocapture --test-threads 1");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(

@@ -1,5 +1,5 @@
-//! A Rust program with debug information and source: lines, annotation, and the formats of other
-//! tools.
+//! Tests a Rust program with debug information and source: lines, annotation, and the formats of
+//! other tools.
 
 use afterimage_testkit::tools;
 
@@ -42,8 +42,7 @@ fn main() {
 }
 "#;
 
-/// Steps of the Collatz sequences from 1 to 27, as a plain program counts them: all, and the even
-/// and odd ones.
+/// Counts the steps of the Collatz sequences from 1 to 27: all steps, even steps and odd steps.
 fn steps() -> (u64, u64, u64) {
     let (mut even, mut odd) = (0, 0);
     for mut n in 1..=27u64 {
@@ -78,7 +77,7 @@ fn recorded() -> Sandbox {
     sandbox
 }
 
-/// The count of a line of `app.rs` in a report by line.
+/// Returns the count of a line of `app.rs` in a report by line.
 fn counted(csv: &str, line: u32) -> u64 {
     let mut rows = csv.lines().map(|row| row.split(',').collect::<Vec<_>>());
     let row = rows.find(|row| row[0].ends_with("app.rs") && row[1] == line.to_string());
@@ -234,7 +233,7 @@ fn stacks_of_the_users_own_functions_count_what_libraries_execute_for_them() {
     };
     let mut folded = std::collections::BTreeMap::<String, u64>::new();
     for (stack, blocks) in stacks("all") {
-        // The outermost function represents everything outside of the user's own code.
+        // The outermost function represents all code outside the user's own code.
         let mut names = stack.split(';');
         let first = names.next();
         let own = names.filter(|name| name.starts_with("app::"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::Sandbox;
 
 /// Counts down, calls itself, takes branches and a table by its argument, and traps inside a call
-/// if that is 7.
+/// if the argument is 7.
 const PROGRAM: &str = r#"(module
   (func $odd (param $n i32) (result i32)
     (if (result i32) (i32.and (local.get $n) (i32.const 1))
@@ -112,7 +112,7 @@ fn every_format_has_the_sum() {
         .ok("profile 3.aft 7.aft --annotate --function down")
         .stdout;
     assert!(annotated.contains("down: 5 calls"), "{annotated}");
-    // How counters are placed changes nothing.
+    // The placement of counters does not change the counts.
     let slow = json(&sandbox, "profile 3.aft 7.aft --mode slow");
     assert_eq!(counts(&slow), counts(&document));
 }

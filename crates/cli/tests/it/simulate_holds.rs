@@ -1,4 +1,4 @@
-//! The simulated outcomes of a run agree with those of its statements, one after another.
+//! The simulated outcomes of a run agree with a simulation of its statements, one after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
 /// The simulated models.
@@ -120,7 +120,7 @@ fn target(recorded: &Recorded, function: FuncId, op: OpId, value: Value) -> u64 
     graph.to(*edge.expect("an edge")).index() as u64
 }
 
-/// A branch: its site, its place and where it goes.
+/// A branch: its site, its place and its target.
 enum Branch {
     Taken(bool),
     To(u64),
@@ -176,7 +176,7 @@ impl Events {
                     let known = recorded.program().function(function).unwrap();
                     let graph = &known.cfg.graph;
                     let edges = graph.out_edges(known.block_of(op).unwrap());
-                    // Both ways to the same place are no branch.
+                    // An operator whose directions have the same target is not a branch.
                     if edges
                         .iter()
                         .any(|&edge| graph.to(edge) != graph.to(edges[0]))
@@ -276,7 +276,7 @@ fn simulations_of_generated_programs_hold() {
     assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
 }
 
-/// Every kind of site, over bytes in two memories, until it traps after a branch.
+/// A program with every kind of site, over bytes in two memories. It traps after a branch.
 pub const ALL: &str = r#"(module
   (memory 1)
   (memory $other 1)
@@ -322,7 +322,7 @@ fn all_kinds_of_sites_hold() {
     assert_eq!(compared.kinds.len(), 6, "{:?}", compared.kinds);
 }
 
-/// A recording of all kinds of sites, with all possible simulations.
+/// Makes a recording of all kinds of sites, with all possible simulations.
 fn kept() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.wasm("a.wasm", ALL);
@@ -333,7 +333,7 @@ fn kept() -> Sandbox {
     sandbox
 }
 
-/// A history, execution by execution, as its runs tell.
+/// Expands the runs of a history to single executions.
 fn bits(stored: &StoredSimulation, site: usize) -> Vec<(bool, bool)> {
     let mut bits = Vec::new();
     let mut last = None;
@@ -430,7 +430,7 @@ fn histories_that_are_kept_are_used_again() {
         (fresh, sandbox.read("run.aft") == before),
         (one.clone(), true)
     );
-    // The last one with a name counts.
+    // The last simulation with a name counts.
     sandbox.ok("simulate run.aft --cache 128,2,16 --again");
     assert!(sandbox.read("run.aft").len() > before.len());
     let text = sandbox.ok("info run.aft --sizes").stdout;
@@ -445,7 +445,7 @@ fn histories_that_are_kept_are_used_again() {
     assert_eq!(again.count(), 5, "{verified}");
 }
 
-/// Puts another history into the file: epochs with the blocks before them, and a summary.
+/// Replaces a history in the file: its epochs, with the blocks before them, and its summary.
 fn replace(sandbox: &Sandbox, change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>, &mut Summary)) {
     let at = sandbox.path("run.aft");
     let file = TraceFile::open(&at).unwrap();
@@ -502,7 +502,7 @@ fn what_is_wrong_with_a_history_is_found() {
             "{says}: {line}"
         );
         assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
-        // To simulate it again mends it.
+        // A new simulation repairs it.
         sandbox.ok(&format!("simulate run.aft {} --again", SPECS[4]));
         sandbox.ok("verify run.aft");
     }

@@ -50,7 +50,7 @@ fn the_original_form_is_as_the_paper_counts() {
 #[test]
 fn rows_add_up_to_the_sections_and_these_to_the_file() {
     let sandbox = recorded();
-    // One more time, so that something is replaced; and with a window.
+    // Build again, so that a section is replaced, and with a window.
     sandbox.ok("build --lens full --again app.aft");
     sandbox.ok("build --lens full --again --window 2..5 app.aft");
     sandbox.ok("build --lens full --window 6..9 app.aft");
@@ -81,7 +81,8 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
         .map(|section| section["stored_bytes"].as_i64().unwrap())
         .sum();
     assert_eq!(used, parts);
-    // For the windows' blocks, and the corresponding share of the data about the whole run.
+    // The sizes are for the windows' blocks, and the corresponding share of the data about the
+    // whole run.
     let statements = streams["statements"].as_u64().unwrap();
     assert_eq!(classes[0]["original_bytes"], 4 * statements);
     let blocks = info["path"]["blocks"].as_f64().unwrap();
@@ -168,8 +169,8 @@ fn what_is_damaged_is_said_after_everything_else() {
     assert!(text.contains("Before you share this file"), "{text}");
 }
 
-/// Changes a bit in the payload of each chunk of a kind, found as docs/FORMAT.md describes chunks.
-/// Returns the number of them.
+/// Changes a bit in the payload of each chunk of a kind. Finds chunks as docs/FORMAT.md describes
+/// them. Returns their number.
 fn damage(sandbox: &Sandbox, file: &str, kind: Kind) -> usize {
     let mut bytes = sandbox.read(file);
     let number = |bytes: &[u8], at: usize| {

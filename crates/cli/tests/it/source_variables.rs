@@ -1,4 +1,4 @@
-//! Summaries of source variables, and those in memory: who writes and reads them.
+//! Tests summaries of source variables, and the writers and readers of variables in memory.
 
 use std::collections::BTreeMap;
 
@@ -93,12 +93,12 @@ fn numbers_are_summed_up() {
         (&stats["smallest"], &stats["largest"]),
         (&"-3".into(), &"2".into())
     );
-    // An enumeration by its names, in the order of its values.
+    // An enumeration is shown by its names, in the order of its values.
     let kind = summed("kind");
     let kinds = expected((0..ROUNDS).map(|n| ["Even", "Odd"][n as usize % 2].to_owned()));
     assert_eq!(counted(&kind), kinds);
     assert_eq!(kind["stats"][0]["smallest"], "Odd");
-    // The value left there by the previous round.
+    // This is the value that the previous iteration left there.
     let high = summed("pair->high");
     let before = (0..ROUNDS - 1).map(|n| f64::from(n / 2 - 3) / 4.0);
     let highs = [0.0].into_iter().chain(before);
@@ -189,7 +189,7 @@ fn a_global_variable_has_writers_and_readers() {
     let written = &found["parts"][0]["written"];
     assert_eq!(written["function"]["name"], "app::halve", "{written}");
     let all = sandbox.ok("memory app.aft --var CALLS --all").stdout;
-    // Each round reads and writes it once.
+    // Each iteration reads and writes the variable once.
     assert_eq!(all.matches("i32.store").count(), 12, "{all}");
     assert_eq!(all.matches("i32.load").count(), 12, "{all}");
     let at = json(
@@ -218,7 +218,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     assert!((first..=last).contains(&time), "{found}");
     let all = format!("memory app.aft --var half --at {at} --all");
     let all = sandbox.ok(&all).stdout;
-    // Written once in this call.
+    // The variable is written once in this call.
     assert_eq!(all.matches("i32.store").count(), 1, "{all}");
     // In another call it is another variable, even in the same place.
     let next = format!("memory app.aft --var half --at {LINE}#6 --format json");

@@ -1,5 +1,5 @@
-//! Source variables at moments of a run: programs compiled by rustc and clang, with the expected
-//! values of their variables.
+//! Tests source variables at moments of a run, in programs compiled by rustc and clang, against the
+//! expected values.
 
 use afterimage_testkit::tools;
 use serde_json::Value;
@@ -37,7 +37,8 @@ fn main() {
 }
 "#;
 
-/// Before `steps += 1`, for all numbers up to `last`: the number, the steps so far, and the sum.
+/// Returns the expected values before `steps += 1`, for all numbers up to `last`: the number, the
+/// steps so far, and the sum.
 fn expected(last: u64) -> Vec<(u64, u64, u64)> {
     let (mut all, mut sum) = (Vec::new(), 0);
     for start in 1..=last {
@@ -63,7 +64,7 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
     serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
 }
 
-/// The values of a variable, or why there is none.
+/// Returns the values of a variable, or why there is none.
 fn values(sandbox: &Sandbox, place: &str, variable: &str) -> Vec<Result<String, String>> {
     let words =
         format!("values app.aft --at {place} --var {variable} --instances 1..100000 --format json");
@@ -96,7 +97,7 @@ fn variables_in_memory_have_the_values_that_the_program_computes() {
 #[test]
 fn the_stack_holds_what_the_callers_had() {
     let sandbox = recorded();
-    // Nothing is added before the first call, and each call has the steps of those before.
+    // The sum is 0 before the first call, and each call adds the steps of the previous calls.
     let mut total = 0;
     for call in 1..=9u64 {
         let words = format!("state app.aft --at collatz#{call} --frame 1 --format json");
@@ -157,7 +158,7 @@ __attribute__((export_name("tree"), noinline)) int tree(int n) {
 }
 "#;
 
-/// Compiles a C program, if there is a compiler that can.
+/// Compiles a C program, if there is a suitable compiler.
 fn clang(sandbox: &Sandbox, level: &str) -> bool {
     let Some(clang) = tools::clang() else {
         return false;
@@ -201,7 +202,7 @@ fn what_optimised_code_says_of_a_variable_is_right_or_optimised_out() {
     }
 }
 
-/// The arguments of all calls of `tree`, in order.
+/// Collects the arguments of all calls to `tree`, in order.
 fn arguments(n: i32, all: &mut Vec<Result<String, String>>) {
     all.push(Ok(n.to_string()));
     if n >= 2 {
@@ -212,7 +213,7 @@ fn arguments(n: i32, all: &mut Vec<Result<String, String>>) {
 
 #[test]
 fn arguments_in_locals_have_the_values_that_the_program_passes() {
-    // Unoptimised they are in the frame, which the prologue sets up.
+    // In unoptimised code, they are in the frame, which the prologue sets up.
     for level in ["-O0", "-O1", "-O2"] {
         let sandbox = Sandbox::new();
         if !clang(&sandbox, level) {
@@ -221,12 +222,12 @@ fn arguments_in_locals_have_the_values_that_the_program_passes() {
         sandbox.ok("record --invoke tree -o app.aft mix.wasm 9");
         let mut expected = Vec::new();
         arguments(9, &mut expected);
-        // The host's own argument is the first one.
+        // The host's own argument comes first.
         assert_eq!(values(&sandbox, "tree", "n"), expected, "{level}");
     }
 }
 
-/// The innermost frame at a moment.
+/// Returns the innermost frame at a moment.
 fn innermost(sandbox: &Sandbox, moment: &str) -> Value {
     let state = json(
         sandbox,
@@ -251,7 +252,7 @@ fn a_moment_is_that_of_the_line_that_is_asked_for() {
     sandbox.ok("record --invoke mix -o app.aft mix.wasm 40");
     let mut total = 0i32;
     for i in 1..=40 {
-        // Lines 4 and 5 are in one block, and line 6 is where a branch leads.
+        // Lines 4 and 5 are in one block, and line 6 is the target of a branch.
         for line in [4, 5] {
             let frame = innermost(&sandbox, &format!("mix.c:{line}#{i}"));
             assert_eq!(frame["source"]["line"], line);
@@ -289,7 +290,7 @@ fn a_function_is_shown_behind_its_prologue() {
         let n = expected[call - 1].clone().ok();
         assert_eq!(held(&frame, "n"), n);
         assert_eq!(frame["source"]["line"], 11);
-        // At the very first operator there is no frame yet, but the arguments exist.
+        // At the first operator, there is no frame yet, but the arguments exist.
         let entry = innermost(&sandbox, &format!("tree+0#{call}"));
         assert_eq!(held(&entry, "n"), n);
         assert_eq!(held(&entry, "left"), None);
@@ -418,7 +419,7 @@ fn types_of_rust_look_like_what_they_are() {
     assert_eq!(of("shapes[1].Rect.h"), Ok("7".to_owned()));
 }
 
-/// Three files: two have a static of the same name, and one is without debug information.
+/// Three files: two have a static variable with the same name, and one has no debug information.
 const FILES: [(&str, &str, bool); 3] = [
     (
         "one.c",
@@ -476,7 +477,7 @@ fn a_global_variable_is_known_whatever_is_executed() {
         return;
     }
     sandbox.ok("record --invoke run -o app.aft app.wasm 4");
-    // In code of a file it is that file's, elsewhere it may be either.
+    // In the code of a file, the name means that file's variable. Elsewhere, it may mean either.
     let held = |words: &str| {
         let words = format!("memory app.aft {words} --format json");
         json(&sandbox, &words)["variable"]["value"].clone()
@@ -491,7 +492,7 @@ fn a_global_variable_is_known_whatever_is_executed() {
             &["count may be any of", "one.c", "two.c", "--at file.c:LINE"],
         );
     }
-    // Without debug information of the function that is executed.
+    // The executed function has no debug information.
     assert_eq!(held("--var head --at plain#2"), "0x0");
     sandbox.refused(
         "memory app.aft --var nobody --at plain#2",
@@ -500,7 +501,7 @@ fn a_global_variable_is_known_whatever_is_executed() {
     );
     let text = sandbox.ok("values app.aft --at plain --var head").stdout;
     assert!(text.contains("0x0"), "{text}");
-    // At the end, the walk uses the contents of memory then.
+    // At the end of the run, the expression uses the final contents of memory.
     assert_eq!(held("--var head->next->key"), "5");
     assert_eq!(held("--var head->key --at end"), "4");
     sandbox.refused("memory app.aft --var head->key --at run", 125, &["null"]);
@@ -552,8 +553,8 @@ fn memory_tells_of_the_same_writers_when_there_are_snapshots() {
     }
 }
 
-/// The contents of memory at a moment equal the variables' values then, and a slice of it at the
-/// end begins after everything.
+/// The contents of memory at a moment equal the variables' values at that moment. A slice of memory
+/// at the end begins after the whole run.
 #[test]
 fn memory_at_a_place_is_as_it_is_right_before_it() {
     const SOURCE: &str = "int total; int run(int n); int (*how)(int) = run;
@@ -683,8 +684,8 @@ fn main() {
     }
 }
 
-/// At -O1 and above, clang says that `n` of `kept` is in its local throughout, but keeps something
-/// else there before its end.
+/// At -O1 and above, clang describes `n` of `kept` as always in its local, but stores another value
+/// there before the end.
 const REUSED: &str = "__attribute__((noinline)) int f(int a, int b) {
   int x = a * 3 + b;
   for (int i = 0; i < b; i++) x = x * 31 + (i ^ x);
@@ -702,8 +703,8 @@ __attribute__((noinline)) int h(int *p, int b) {
 int kept(int n) { int a[4] = {1, 2, 3, n}; return f(n, 3) + g(n, 5) + h(a, 4); }
 ";
 
-/// A parameter that the source never assigns has the call's argument, or it is marked; also when it
-/// is requested by name.
+/// A parameter that the source never assigns has the call's argument or is marked, even if it is
+/// requested by name.
 #[test]
 fn parameters_that_were_written_are_marked() {
     for level in ["-O0", "-O1", "-O2", "-Os"] {

@@ -1,5 +1,5 @@
-//! Slices by statements contain those by executions, whatever their depth and their beginning:
-//! instances ⊆ edges ⊆ nodes.
+//! Slices by statements contain slices by executions, for any depth and beginning: instances ⊆
+//! edges ⊆ nodes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use afterimage_trace::TraceFile;
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
 
-/// Longer runs are left out.
+/// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 2000;
 /// The number of places in the questions about a run.
 const ASKED: usize = 6;
@@ -27,7 +27,8 @@ const FOLLOWS: [Follows; 3] = [Follows::ALL, Follows::THIN, Follows::CONTROL];
 #[derive(Debug, Default)]
 struct Compared {
     slices: usize,
-    /// The numbers with more by edges than by executions, and more by nodes than by edges.
+    /// The number of slices that are larger by edges than by executions, and larger by nodes than
+    /// by edges.
     wider: [usize; 2],
     /// The number of nonempty chops.
     chops: usize,

@@ -20,7 +20,7 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
 impl Recorded {
@@ -52,7 +52,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// Returns a module's initial state; `None` if it is not constant.
+    /// Returns a module's initial state, or `None` if it is not constant.
     fn of(module: &[u8]) -> Option<Self> {
         let mut naive = Self::default();
         for payload in Parser::new(0).parse_all(module) {
@@ -168,7 +168,7 @@ fn assert_trap(all: &[Step], module: &[u8]) {
     }
 }
 
-/// A load or a store of a single value.
+/// Returns the access of a load or a store of a single value.
 fn access(step: &Step) -> Option<(AccessSite, Range)> {
     let (What::Load(range, _) | What::Store(range, _)) = step.what else {
         return None;
@@ -178,7 +178,7 @@ fn access(step: &Step) -> Option<(AccessSite, Range)> {
     Some((AccessSite { function, op }, range))
 }
 
-/// Checks that windows, functions and ends of the steps are parts of all of them.
+/// Checks that the steps of windows, of functions and from the end are parts of all steps.
 fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
     let wanted = recorded.all(level);
     let length = recorded.path().unwrap().length();
@@ -213,7 +213,8 @@ fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
     }
 }
 
-/// Every statement is there as often as the profile says it was executed, and no other operator.
+/// Checks that the steps contain every statement as often as the profile counts it, and no other
+/// operator.
 fn assert_counts(sandbox: &Sandbox, operators: &Operators<'_>, all: &[Step]) {
     let ran = sandbox.ok("profile --by instruction --format json run.aft");
     let profile: Json = serde_json::from_str(&ran.stdout).unwrap();
@@ -294,7 +295,7 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
             At::Before(at)
         };
         let log = recorded.file().log().unwrap();
-        // The memory may not have been that large yet.
+        // The memory may not have been large enough at that time.
         let Ok(answer) = memory_at(recorded.run_from(None), log, WriteIndex::None, range, when)
         else {
             continue;
@@ -314,7 +315,8 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
     }
 }
 
-/// The executions of each load and store, and the sums, match the accesses of the reference.
+/// Checks that the executions of each load and store, and the sums, match the accesses of the
+/// reference.
 fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     let mut by_site: BTreeMap<AccessSite, Vec<(u64, Range)>> = BTreeMap::new();
     let mut values: BTreeMap<AccessSite, Vec<(u64, u64)>> = BTreeMap::new();
@@ -439,7 +441,8 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let names = Vec::from_iter(references.iter().map(name));
     let mut memory = naive.clone();
     for (step, name) in references.iter().zip(&names) {
-        // Read bytes are reported as they were before, initialised ones as they are after.
+        // Read bytes are reported with their contents before the step, initialised bytes with their
+        // contents after it.
         let read = step.what.read().map(|range| memory.read(range));
         memory.apply(step, name);
         let written = step.what.written().map(|range| memory.read(range));

@@ -1,4 +1,4 @@
-//! The parts that `strip` drops from a recording; the remaining answers are unchanged.
+//! Tests the parts that `strip` drops from a recording. The remaining answers are unchanged.
 
 use afterimage_trace::{Kind, TraceFile};
 
@@ -62,7 +62,7 @@ fn with_an_output_the_recording_stays() {
         assert!(ran.stderr.contains(name), "{ran:?}");
         assert_eq!(sandbox.read("hello.aft"), whole);
         sandbox.ok(&format!("info {name}"));
-        // A second time it would overwrite the first.
+        // A second copy would overwrite the first.
         sandbox.run(words).is_refusal(words, 125, &[name, "-o"]);
     }
     assert!(!kinds(&sandbox, "bare.aft").contains(&Kind::PATHS));
@@ -95,7 +95,7 @@ fn damage_is_found_before_anything_is_dropped() {
         let ran = sandbox.run("strip damaged.aft");
         let left = sandbox.read("damaged.aft");
         match ran.code {
-            // The damaged part was dropped, or was no part of the recording.
+            // The damaged part was dropped, or did not belong to the recording.
             Some(0) if left == stripped || left == bare => dropped += 1,
             Some(125) if left == damaged => refused += 1,
             _ => panic!("byte {at}: {ran:?}"),

@@ -26,11 +26,11 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 12;
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
-/// Functions that return without executing anything after a call or a throw, in every way; tail
-/// calls of functions and of the host; recursion; several entries.
+/// A program with functions that return without executing anything after a call or a throw, in
+/// every way. It also has tail calls to functions and to the host, recursion, and several entries.
 const RETURNS: &str = r#"(module
   (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
   (tag $e (param i32))
@@ -113,7 +113,7 @@ fn all(recorded: &Recorded) -> Wanted {
 fn observed(recorded: &Recorded) -> (Observation, Option<Vec<RawValue>>) {
     let program: Arc<Program> = Arc::new(Program::parse(recorded.bytes()).unwrap());
     let traced = instrument(recorded.bytes(), &program);
-    // The player keeps it on another thread.
+    // The player keeps the program on another thread.
     let kept: &'static Program = Box::leak(Box::new(Program::parse(recorded.bytes()).unwrap()));
     let module = traced.module.clone();
     let observer = Observer::new(kept, Box::leak(Box::new(traced)), Stop::Never);
@@ -230,8 +230,8 @@ fn returns_without_a_block_of_their_own_are_there() {
     assert!(compared.results > 5);
 }
 
-/// Stretches that begin and end inside of blocks are parts of the whole trace, in both directions
-/// and from the end.
+/// Stretches that begin and end inside blocks are parts of the whole trace, in both directions and
+/// from the end.
 #[test]
 fn stretches_begin_and_end_at_the_statement() {
     let mut stretches = 0;
@@ -293,7 +293,8 @@ fn stretches_begin_and_end_at_the_statement() {
     assert!(stretches > 50, "{stretches} stretches");
 }
 
-/// Lines with several statements, in one block and over several; with calls, a loop and jumps.
+/// A program with several statements on a line, in one or several blocks, with calls, a loop and
+/// jumps.
 const SOURCE: &str = "\
 static int table[8], sum;
 static int twice(int x) {
@@ -318,7 +319,7 @@ int run(int n) {
 }
 ";
 
-/// Compiles the source, if there is a compiler that can.
+/// Compiles the source, if there is a suitable compiler.
 fn compiled(sandbox: &Sandbox) -> bool {
     let Some(clang) = tools::clang() else {
         return false;

@@ -8,8 +8,8 @@ use wat::{GenerateDwarf, Parser};
 
 use crate::common::Sandbox;
 
-/// Calls, recursion, calls through a table, tail calls, loops, a caught exception; it ends in a
-/// trap or not.
+/// A program with calls, recursion, calls through a table, tail calls, loops, and a caught
+/// exception. It may end in a trap.
 const PROGRAM: &str = r#"(module
   (tag $e (param i32))
   (table funcref (elem $fib $twice))
@@ -53,7 +53,7 @@ fn recorded(sandbox: &Sandbox, end: &str) {
     sandbox.run("record --invoke main -o run.aft program.wasm");
 }
 
-/// The lines of a trace, without the first.
+/// Returns the lines of a trace without the first line.
 fn entries(sandbox: &Sandbox, options: &str) -> Vec<Value> {
     let ran = sandbox.ok(&format!("trace run.aft --format json {options}"));
     let lines = ran.stdout.lines().skip(1);
@@ -105,7 +105,7 @@ fn stretches_are_parts_of_the_whole_trace() {
             assert_eq!(some, reversed);
         }
 
-        // Every block is in a path.
+        // Every block belongs to a path.
         let mut blocks = Vec::new();
         for path in entries(&sandbox, "--level path") {
             assert_eq!(number(&path, "t"), blocks.len() as u64 + 1);
@@ -154,7 +154,7 @@ fn binary(sandbox: &Sandbox, whole: &[Value]) {
     }
 }
 
-/// Records of paths and calls contain the same data as the lines of JSON.
+/// Checks that records of paths and calls contain the same data as the lines of JSON.
 fn binary_levels(sandbox: &Sandbox) {
     let mut expected = Vec::new();
     let paths = entries(sandbox, "--level path");
@@ -188,8 +188,8 @@ fn binary_levels(sandbox: &Sandbox) {
     assert!(bytes[32..] == expected && !expected.is_empty());
 }
 
-/// A root has no predecessor, so that every execution of block 0 begins an activation, which lasts
-/// as long as nothing as deep begins and nothing less deep is executed.
+/// Checks the activations. A root has no predecessor, so every execution of block 0 begins an
+/// activation. It lasts until another begins at the same depth, or a less deep block is executed.
 fn calls(sandbox: &Sandbox, whole: &[Value]) {
     let mut expected = Vec::new();
     for (at, entry) in whole.iter().enumerate() {
@@ -242,7 +242,7 @@ fn calls(sandbox: &Sandbox, whole: &[Value]) {
         .collect();
     assert_eq!(found(&format!("--level call --from {from}")), later);
 
-    // The k-th call.
+    // Check the k-th call.
     for (at, call) in fib.iter().enumerate().step_by(7) {
         let one = sandbox.ok(&format!(
             "calls run.aft --function fib --call {} --format json",
@@ -306,7 +306,7 @@ fn profile(sandbox: &Sandbox, whole: &[Value]) {
         );
     }
 
-    // As many arrivals at a line can be found as the profile counts, and no more.
+    // The number of arrivals that can be found at a line equals the profile's count.
     let mut lines = 0;
     for row in rows(sandbox, "line") {
         let (line, count) = (number(&row["source"], "line"), number(&row, "count"));
@@ -348,7 +348,7 @@ fn kept(sandbox: &Sandbox) -> Vec<u64> {
     kept.map(|entry| number(entry, "t")).collect()
 }
 
-/// Two functions on one line, as copies of it that an optimiser made.
+/// Two functions on one line, like copies that an optimiser made.
 const COPIES: &str = r#"(module
   (memory 1)
   (func $a (param i32) (result i32) (i32.store (i32.const 8) (local.get 0)) (i32.mul (local.get 0) (local.get 0))) (func $b (param i32) (result i32) (i32.mul (local.get 0) (local.get 0)))
@@ -401,7 +401,7 @@ fn a_path_begins_and_ends_at_the_arrival_at_a_line() {
     let sandbox = Sandbox::new();
     recorded(&sandbox, "");
     let whole = kept(&sandbox);
-    // The path that a block is in.
+    // Find the path that contains a block.
     let path_of = |time: u64| whole[whole.partition_point(|&start| start <= time) - 1];
     let mut marks = Vec::new();
     for row in rows(&sandbox, "line") {
@@ -441,7 +441,7 @@ fn a_path_begins_and_ends_at_the_arrival_at_a_line() {
     );
 }
 
-/// The numbers and times of a function's calls.
+/// Returns the numbers and times of a function's calls.
 fn numbered(sandbox: &Sandbox, function: &str) -> BTreeMap<u64, u64> {
     let ran = sandbox.run(&format!(
         "trace run.aft --format json --level call --function {function}"
@@ -540,7 +540,7 @@ fn calls_keep_their_numbers_whatever_is_left_out() {
     assert!(left_out > 50, "{left_out}");
 }
 
-/// That the path has no call of a function does not mean that there was none.
+/// If the path has no call to a function, the run may still have had one.
 #[test]
 fn what_was_left_out_is_not_said_to_be_missing() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! `verify` on values: built values are correct, for programs that end in every way; each possible
-//! fault is found.
+//! Tests `verify` on values. Built values are correct, for programs that end in every way, and each
+//! possible fault is found.
 
 use afterimage_program::Program;
 use afterimage_replay::paths::{RecordedPath, recorded_path};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::Sandbox;
 use crate::common::generated::{each_recording, seeds};
 
-/// Memory that a loop reads and writes, with kept, labelled and copied values.
+/// A program with memory that a loop reads and writes, with kept, labelled and copied values.
 const PROGRAM: &str = r#"(module
   (memory (export "memory") 1)
   (func (export "_start") (local $i i32)
@@ -30,7 +30,7 @@ fn built() -> Sandbox {
     sandbox
 }
 
-/// Puts other values into the file.
+/// Replaces the values in the file.
 fn replace(sandbox: &Sandbox, change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>, &mut Index)) {
     let at = sandbox.path("run.aft");
     let file = TraceFile::open(&at).unwrap();
@@ -60,7 +60,7 @@ fn what_was_built_holds() {
         text.contains("the same when the run is followed again"),
         "{text}"
     );
-    // Other bytes in the same places are not refused for being other bytes.
+    // Rewriting the same values at the same places is accepted.
     replace(&sandbox, |_, _| {});
     sandbox.ok("verify run.aft");
 }
@@ -88,7 +88,7 @@ fn what_is_wrong_is_found() {
     }
 }
 
-/// A build that ends anywhere leaves the recording as it was, and is done again.
+/// A build that is interrupted anywhere leaves the recording unchanged, and can be repeated.
 #[test]
 fn an_interrupted_build_is_done_again() {
     let sandbox = Sandbox::new();
@@ -108,7 +108,7 @@ fn an_interrupted_build_is_done_again() {
         assert!(!info.contains("paths, full"), "{info}");
         assert!(info.contains("are ignored"), "{info}");
         let built = sandbox.run("build --lens full run.aft");
-        // An index that was begun and cut hides the sections that it listed, until it is repaired.
+        // A cut index hides the sections that it listed, until the file is repaired.
         if built.stderr.contains("verify --repair") {
             sandbox.ok("verify --repair run.aft -o copy.aft");
             std::fs::rename(sandbox.path("copy.aft"), &at).unwrap();
@@ -119,7 +119,7 @@ fn an_interrupted_build_is_done_again() {
     }
 }
 
-/// The same, with a process that is killed while it builds.
+/// A process that is killed while it builds also leaves the recording usable.
 #[test]
 fn a_killed_build_is_done_again() {
     let sandbox = Sandbox::new();

@@ -33,8 +33,8 @@ fn main() {
 }
 "#;
 
-/// A number of which the program sets two bytes separately, and a record whose first byte is a
-/// constant.
+/// A program that sets two bytes of a number separately, and prints a record that begins with a
+/// constant byte.
 const PARTS: &str = r#"use std::hint::black_box;
 use std::io::Read;
 
@@ -106,7 +106,7 @@ fn recorded(input: &[u8], words: &str) -> Sandbox {
     sandbox
 }
 
-/// The objects that a command writes.
+/// Returns the objects that a command writes.
 fn lines(sandbox: &Sandbox, words: &str) -> Vec<Value> {
     let ran = sandbox.ok(words);
     let lines = ran.stdout.lines();
@@ -115,7 +115,7 @@ fn lines(sandbox: &Sandbox, words: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The last of these: where the value came from.
+/// Returns the last entry, which says where the value came from.
 fn end(told: &[Value]) -> (&str, Option<&str>, Option<u64>) {
     let end = told.last().expect("an end");
     let kind = end["kind"].as_str().expect("an end");
@@ -189,14 +189,15 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     assert!(position.is_some_and(|position| position > 0), "{told:#?}");
     let function = branches.clone().find(followed).unwrap()["place"]["function"]["name"].as_str();
     assert!(function.unwrap().contains("index"), "{function:?}");
-    // The index against the length, and not whether the line above overflowed.
+    // The chain follows the comparison of index and length, and not the overflow check of the line
+    // above.
     let compared = told.iter().any(|step| {
         let value = |i: usize| step["operands"][i]["value"].as_str();
         (value(0), value(1)) == (Some("10"), Some("3"))
     });
     assert!(compared, "{told:#?}");
-    // First the program's message and its place in the program's own code; then the check. The rest
-    // of the library is folded.
+    // The text begins with the program's message and its place in the program's own code, and then
+    // the check. Other library code is folded.
     let text = sandbox.ok("why app.aft --trap").stdout;
     let said = "panicked: index out of bounds: the len is 3 but the index is 10, at app.rs:5 in app::main\n";
     assert!(text.starts_with(said), "{text}");
@@ -259,7 +260,7 @@ fn what_was_not_reached_says_whom_to_ask() {
     ] {
         sandbox.refused(words, 125, &[hint]);
     }
-    // The place is named that was not reached.
+    // The message names the place that was not reached.
     sandbox.refused("slice app.aft --at app.rs:4 --chop app.rs:5", 125, &[hint]);
     let told = sandbox.ok("why-not app.aft --at app.rs:5").stdout;
     assert!(told.contains("app.rs:4"), "{told}");
@@ -277,7 +278,7 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
     let own = frames.filter(|frame| frame["own"] == true);
     let branches = own.filter_map(|frame| frame["branch"]["place"]["source"]["line"].as_u64());
     assert_eq!(Vec::from_iter(branches).first(), Some(&4), "{told:#?}");
-    // Why the line after it was not executed, down to the byte that is not a digit.
+    // The answer explains why the next line was not executed, down to the byte that is not a digit.
     let told = sandbox
         .ok("why-not app.aft --at app.rs:7 --format json")
         .stdout;
@@ -331,7 +332,7 @@ fn rounds() -> Sandbox {
 #[test]
 fn what_was_reached_is_told_with_a_moment_behind_it() {
     let sandbox = rounds();
-    // The number of times each line was reached: its arrivals, as a profile counts them.
+    // The number of arrivals at each line, as a profile counts them.
     for (line, reached) in [
         (7, "5 times"),
         (8, "5 times"),
@@ -346,7 +347,7 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
         let (_, after) = told
             .split_once("did not run after that: --after ")
             .expect(told);
-        // Of several blocks of the line, it is behind the last one: the answer counts the same.
+        // The moment is after the last of the line's blocks, and the answer has the same count.
         let after = after.trim();
         let again = sandbox.ok(&format!("{at} --after {after}")).stdout;
         let expected = format!("(it was reached {reached} before, the last time at t=");
@@ -363,7 +364,7 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
             "{told} {again}"
         );
     }
-    // A column is a part of a line, and has no arrivals.
+    // A column is only a part of a line, so its arrivals are not counted.
     let told = sandbox.run("why-not app.aft --at app.rs:21:9").stderr;
     assert!(told.contains("app.rs:21:9 was executed 5 times"), "{told}");
     let told = sandbox.ok("why-not app.aft --at app.rs:17").stdout;
@@ -381,7 +382,7 @@ fn of_a_struct_the_first_byte_is_explained() {
         "{told}"
     );
     assert!(rest.contains("app.rs:13"), "{told}");
-    // For a member, it is the value.
+    // For a member, the value is explained.
     let told = sandbox
         .ok("why app.aft --at app.rs:19 --var pair.left")
         .stdout;
@@ -389,7 +390,7 @@ fn of_a_struct_the_first_byte_is_explained() {
     assert!(!told.contains("first byte"), "{told}");
 }
 
-/// Each row of a table without quotes, by its fields.
+/// Splits each row of a table without quotes into its fields.
 fn rows(table: &str) -> Vec<Vec<&str>> {
     let rows = table.lines().skip(1);
     rows.map(|row| row.split(',').collect()).collect()
@@ -402,7 +403,7 @@ fn a_slice_by_line_has_all_its_statements() {
     let by_line = sandbox.ok(slice).stdout;
     let by_line = rows(&by_line);
     let by_statement = sandbox.ok(&format!("{slice} --by statement")).stdout;
-    // Names of generic functions have commas in them: a row each is enough.
+    // Names of generic functions contain commas, so compare only the number of rows.
     let all = by_statement.lines().count() - 1;
     let mut counted = 0;
     let mut kinds = [0, 0];
@@ -457,7 +458,7 @@ fn what_was_printed_as_an_error_has_bytes_of_its_own() {
     );
 }
 
-/// The engine decides how deep is too deep, by the stack that each function takes.
+/// The engine limits the depth by the stack that each function takes.
 #[test]
 fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
     let sandbox = Sandbox::new();
@@ -478,7 +479,7 @@ fn of_an_exhausted_stack_the_calls_that_repeat_are_told() {
     let open = number(", with ", " activations on it: ");
     let times = number(" called odd, ", " times");
     assert!(open > 100, "{told}");
-    // _start has called even, and then it is the two of them again and again.
+    // _start calls even, and then the two functions call each other.
     assert!((open / 2 - 1..=open / 2).contains(&times), "{told}");
     assert!(
         told.starts_with("the run exhausted its stack at @"),

@@ -1,7 +1,7 @@
-//! Each link of the way back is a dependence that `deps` also reports. Bytes stay the same from
-//! link to link, up to the host's write or the module's data. Each way ends; a constant ends at its
-//! operator. The cause that kept a block from being executed was itself executed, and nothing in
-//! between was.
+//! Each link of a chain is a dependence that `deps` also reports. Bytes stay the same from link to
+//! link, up to the host's write or the module's data. Each chain ends, and the chain of a constant
+//! ends at its operator. The cause that kept a block from being executed was itself executed, and
+//! no operator in between was.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +25,7 @@ use wasmparser::Operator;
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
 
-/// Longer runs are left out.
+/// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 5000;
 
 /// The amount of data compared.
@@ -33,13 +33,13 @@ const MOST: u64 = 5000;
 struct Compared {
     links: usize,
     moves: usize,
-    /// Bytes followed back to the host or the module.
+    /// The number of bytes followed back to the host or the module.
     ends: usize,
-    /// Bytes of the input.
+    /// The number of bytes followed back to the input.
     input: usize,
-    /// Moves between the lanes of vectors.
+    /// The number of moves between the lanes of vectors.
     lanes: usize,
-    /// Operands that are one constant of their function.
+    /// The number of operands that are one constant of their function.
     constants: usize,
     absent: usize,
 }
@@ -81,7 +81,7 @@ fn handwritten_and_generated_programs() {
     assert!(all.links > 2000 && all.absent > 20, "{all:?}");
 }
 
-/// Bytes of the input go through vectors in all ways that leave them as they are.
+/// Bytes of the input pass through vectors in all ways that leave them unchanged.
 #[test]
 fn bytes_that_go_through_vectors() {
     let mut all = Compared::default();
@@ -89,7 +89,7 @@ fn bytes_that_go_through_vectors() {
         let text = vectors(&mut SplitMix64(seed));
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));
-        // A byte is its offset.
+        // The value of each byte is its offset.
         sandbox.write("input", Vec::from_iter(0..=255u8));
         let recorded = sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input");
         assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
@@ -98,8 +98,8 @@ fn bytes_that_go_through_vectors() {
     assert!(all.lanes > 300 && all.input > 800, "{all:?}");
 }
 
-/// Members of a word that share its bytes, each assigned from a byte of the input and read again:
-/// the way back from each ends at its own byte.
+/// Several members share the bytes of a word. Each is assigned from a byte of the input and read
+/// again, so its chain must end at this byte.
 #[test]
 fn bits_that_share_a_word() {
     let mut members = 0;
@@ -208,8 +208,8 @@ fn packed(random: &mut SplitMix64) -> (String, Vec<u64>) {
     (text, from)
 }
 
-/// A program that reads 256 bytes to address 256, moves some of them through vectors, again and
-/// again, and looks at each byte.
+/// Returns a program that reads 256 bytes to address 256, repeatedly moves some of them through
+/// vectors, and reads each byte.
 fn vectors(random: &mut SplitMix64) -> String {
     let mut body = String::new();
     for _ in 0..24 {
@@ -357,13 +357,13 @@ impl Scene<'_, '_> {
         found
     }
 
-    /// Goes back from every statement of some executions.
+    /// Follows the values of every statement of some executions.
     fn go_back(&mut self) {
         let values = self.walk.values;
         let mut cursor = values.path().cursor();
         let mut counts: HashMap<_, u32> = HashMap::new();
         while let Some(visit) = cursor.next().unwrap() {
-            // The first executions of each node, and then some.
+            // Take the first executions of each node, and some later ones.
             let count = counts.entry(visit.node).or_default();
             *count += 1;
             if *count > 2 && self.random.below(20) > 0 {
@@ -379,7 +379,7 @@ impl Scene<'_, '_> {
                 self.constants(instance, statement);
                 if let Some(at) = self.walk.start(instance, statement).unwrap() {
                     self.any_way(at);
-                    // This looks far ahead.
+                    // This search looks far ahead.
                     if self.random.below(8) == 0 {
                         self.chain(at);
                     }
@@ -388,8 +388,8 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Operands that static single assignment form says to be one constant come from that, however
-    /// many more are the same.
+    /// Checks that operands that are one constant in static single assignment form come from this
+    /// constant, even if other constants are equal.
     fn constants(&mut self, instance: Instance, statement: Statement) {
         let compiled = self.walk.values.compiled(instance.node).unwrap();
         let op = match statement.kind {
@@ -415,7 +415,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Goes back along operands that are drawn at random.
+    /// Follows operands that are chosen at random.
     fn any_way(&mut self, mut at: At) {
         let mut held: Option<Vec<u8>> = None;
         for links in 0.. {
@@ -460,7 +460,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// The origin that `deps` reports for a value is the start of the next link.
+    /// Checks that the origin that `deps` reports for a value is the start of the next link.
     fn is_told(&self, origin: Origin, next: At) {
         let made = match (self.walk.back(next).unwrap(), next) {
             (StepBack::Moved { instance, inst, .. }, _)
@@ -468,7 +468,7 @@ impl Scene<'_, '_> {
             (StepBack::End(end), _) => Err(end),
         };
         if let Origin::Operator { instance, op } = origin {
-            // It continues with the only thrown value.
+            // The chain continues with the only thrown value.
             let statement = self.walk.statement(instance, op).unwrap().unwrap();
             let ends = matches!(made, Err(End::Thrown(_)));
             if statement.kind == Kind::Throw && !ends {
@@ -486,7 +486,7 @@ impl Scene<'_, '_> {
             | (Origin::Zero, Err(End::Zero))
             | (Origin::Argument { .. }, Err(End::Argument { .. }))
             | (Origin::Returned { .. }, Err(End::Returned { .. })) => {}
-            // A rethrown reference is followed through.
+            // The chain continues through a rethrown reference.
             (Origin::Operator { instance, .. }, Err(End::Thrown(of))) => {
                 assert!(instance.time >= of.time);
             }
@@ -494,7 +494,8 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Checks a move: it is reported, and bytes stay the same. Returns the bytes after it.
+    /// Checks that a move is reported, and that bytes stay the same. Returns the bytes after the
+    /// move.
     fn moved(
         &self,
         at: At,
@@ -652,7 +653,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// The bytes are the host's, or those in the module.
+    /// Checks that the bytes are those of the host or the module.
     fn end(&mut self, end: End, held: Option<Vec<u8>>) {
         if let End::Constant { bits, instance, op } = end {
             self.is_constant(bits, instance, op);
@@ -663,7 +664,7 @@ impl Scene<'_, '_> {
                 let memory = &self.initial.memories[range.memory as usize].bytes;
                 let first = range.address as usize;
                 let initial = memory.get(first..first + held.len());
-                // Memory grows by zeros.
+                // New pages of memory contain zeros.
                 match initial {
                     Some(initial) => assert_eq!(initial, held),
                     None => assert!(held.iter().all(|byte| *byte == 0)),
@@ -697,7 +698,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// An operator of an execution is this constant.
+    /// Checks that an operator of an execution is this constant.
     fn is_constant(&self, bits: Bits, instance: Instance, op: OpId) {
         let node = &self.walk.values.path().nodes()[instance.node];
         let function = self.walk.program.function(node.function).unwrap();
@@ -721,7 +722,7 @@ impl Scene<'_, '_> {
         assert_eq!(its, bits);
     }
 
-    /// The chain shown to people ends, and each step goes back in time.
+    /// Checks that the chain shown to people ends, and that each step goes back in time.
     fn chain(&mut self, at: At) {
         let mut chain = Chain::new(self.walk, self.controllers, at);
         let mut last = u64::MAX;
@@ -737,8 +738,8 @@ impl Scene<'_, '_> {
                     assert!(made.spot.time <= last);
                     last = made.spot.time;
                     match made.followed {
-                        // A constant is followed only without alternatives: one that was set
-                        // elsewhere.
+                        // The chain follows a constant only if there is no alternative and the
+                        // constant was set elsewhere.
                         Some(followed) => assert!(
                             !made.operands[followed].constant
                                 || made.operands.iter().all(|operand| operand.constant)
@@ -760,7 +761,7 @@ impl Scene<'_, '_> {
         let values: &RecordedValues<'_> = self.walk.values;
         for after in [0, values.path().length() / 2] {
             let mut counts: BTreeMap<(FuncId, BlockId), u64> = BTreeMap::new();
-            // The block of the moment itself ends after it.
+            // The block of the moment ends after the moment.
             let mut ending = counts.clone();
             let mut all = counts.clone();
             let mut cursor = values.path().cursor();
@@ -800,7 +801,7 @@ impl Scene<'_, '_> {
                         continue;
                     }
                     let causes = absence.of(&[place]).unwrap();
-                    // Something is always to be said.
+                    // There is always a cause.
                     assert!(!causes.is_empty(), "{place:?} after {after}");
                     for absent in causes {
                         self.compared.absent += 1;

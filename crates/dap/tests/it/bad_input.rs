@@ -1,4 +1,5 @@
-//! Messages that no client should send, and invalid recordings. Each is answered with one sentence.
+//! Tests messages that no client should send, and invalid recordings. The server answers each with
+//! one sentence.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use serde_json::json;
 use crate::client::Client;
 use crate::programs::{SOURCE, recording};
 
-/// Whether the server ends without a panic.
+/// Checks that the server ends without a panic. Returns its output.
 fn ends(mut client: Client) -> String {
     client.leave();
     while let Some(message) = client.read() {
@@ -237,7 +238,7 @@ fn recordings_that_are_cut_replaced_or_none() {
             assert!(why.contains("cut.aft") && !why.contains('\n'), "{why}");
         }
     }
-    // The open recording stays as it was.
+    // The open recording stays open.
     let mut client = Client::at(&at);
     let other = folder.path().join("other");
     fs::write(&other, b"something else").unwrap();
@@ -251,7 +252,7 @@ fn recordings_that_are_cut_replaced_or_none() {
 fn what_is_done_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::at(&recording(&folder, "0", &["3"]));
-    // Nothing runs: it is answered, and nothing else happens.
+    // No operation is running, so the request is answered and has no other effect.
     client.done("pause", json!({ "threadId": 1 }));
     client.done("cancel", json!({}));
     assert_eq!(client.go("stepIn")["reason"], "step");

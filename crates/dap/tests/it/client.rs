@@ -1,4 +1,4 @@
-//! A client: it speaks the protocol over two pipes with a server in a thread.
+//! A client that speaks the protocol over two pipes with a server in a thread.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::Path;
@@ -33,14 +33,14 @@ impl Client {
         }
     }
 
-    /// Ready for `launch` or `attach`.
+    /// Creates a client that is ready for `launch` or `attach`.
     pub fn initialized() -> Self {
         let mut client = Self::new();
         client.done("initialize", json!({ "adapterID": "afterimage" }));
         client
     }
 
-    /// At the beginning of a recording.
+    /// Creates a client at the beginning of a recording.
     pub fn at(recording: &Path) -> Self {
         let mut client = Self::initialized();
         client.done(
@@ -56,7 +56,7 @@ impl Client {
         self.to.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// Sends nothing more.
+    /// Ends the input of the server.
     pub fn leave(&mut self) {
         self.to = None;
     }
@@ -72,7 +72,7 @@ impl Client {
         self.seq
     }
 
-    /// The next message. `None` if the server has left.
+    /// Returns the next message, or `None` if the server has left.
     pub fn read(&mut self) -> Option<Value> {
         let mut length = 0;
         loop {
@@ -96,7 +96,7 @@ impl Client {
         Some(serde_json::from_slice(&bytes).unwrap())
     }
 
-    /// The response to a request.
+    /// Returns the response to a request.
     pub fn response(&mut self, seq: u64) -> Value {
         loop {
             let message = self.read().expect("a response");
@@ -130,7 +130,7 @@ impl Client {
         message
     }
 
-    /// Waits for an event: its body.
+    /// Waits for an event, and returns its body.
     pub fn event(&mut self, name: &str) -> Value {
         loop {
             let found = self.events.iter().position(|event| event["event"] == name);
@@ -153,26 +153,26 @@ impl Client {
         self.stopped()
     }
 
-    /// The frames.
+    /// Returns the frames of the stack.
     pub fn frames(&mut self) -> Vec<Value> {
         let body = self.done("stackTrace", json!({ "threadId": 1 }));
         body["stackFrames"].as_array().unwrap().clone()
     }
 
-    /// The line, and the function.
+    /// Returns the line and the function of the current position.
     pub fn here(&mut self) -> (i64, String) {
         let frame = self.frames().remove(0);
         let name = frame["name"].as_str().unwrap().to_owned();
         (frame["line"].as_i64().unwrap(), name)
     }
 
-    /// The variables of a reference.
+    /// Returns the variables of a reference.
     pub fn variables(&mut self, reference: u64) -> Vec<Value> {
         let body = self.done("variables", json!({ "variablesReference": reference }));
         body["variables"].as_array().unwrap().clone()
     }
 
-    /// The local variables of a frame.
+    /// Returns the local variables of a frame.
     pub fn locals(&mut self, frame: u64) -> Vec<Value> {
         let scopes = self.done("scopes", json!({ "frameId": frame }));
         let reference = scopes["scopes"][0]["variablesReference"].as_u64().unwrap();

@@ -19,7 +19,7 @@ fn document(file: &str) -> Value {
     serde_json::from_str(&text(file)).unwrap()
 }
 
-/// The settings of a JSON schema, each with a value of its type.
+/// Returns the settings of a JSON schema, each with a value of its type.
 fn examples(schema: &Value) -> Map<String, Value> {
     let properties = schema["properties"].as_object().unwrap();
     let example = |(name, of): (&String, &Value)| {
@@ -35,7 +35,7 @@ fn examples(schema: &Value) -> Map<String, Value> {
     properties.iter().map(example).collect()
 }
 
-/// Sends settings through the server's struct, which drops unknown ones and refuses wrong types.
+/// Reads settings with the server's struct, which drops unknown settings and refuses wrong types.
 fn read(settings: &Map<String, Value>) -> Map<String, Value> {
     let launch: Launch = serde_json::from_value(json!(settings)).unwrap();
     let Value::Object(all) = serde_json::to_value(launch).unwrap() else {
@@ -46,7 +46,7 @@ fn read(settings: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// All settings of the server.
+/// Returns the names of all settings of the server.
 fn names() -> BTreeSet<String> {
     let all = serde_json::to_value(Launch::default()).unwrap();
     all.as_object().unwrap().keys().cloned().collect()
@@ -120,7 +120,7 @@ fn zed_offers_the_settings_of_the_server() {
     let adapter = &manifest["debug_adapters"]["afterimage"];
     let at = format!("zed/{}", adapter["schema_path"].as_str().unwrap());
     let mut schema = document(&at);
-    // Zed reads this one itself.
+    // Zed reads this setting itself.
     let request = schema["properties"]
         .as_object_mut()
         .unwrap()

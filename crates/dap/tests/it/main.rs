@@ -1,5 +1,4 @@
-//! The server with a client of our own, and the debugger that it stands on against slow and obvious
-//! references.
+//! Tests the server with our own client, and its debugger against slow and obvious references.
 
 mod bad_input;
 mod client;

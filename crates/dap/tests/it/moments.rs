@@ -1,4 +1,4 @@
-//! Stacks and variables at random moments are those of `state`.
+//! Stacks and variables at random moments equal those of `state`.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::client::Client;
 use crate::programs::{Random, recording};
 
-/// At `count` moments of a run.
+/// Compares them at `count` moments of a run.
 fn holds(level: &str, rounds: &str, count: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = recording(&folder, level, &[rounds]);

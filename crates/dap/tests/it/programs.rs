@@ -1,4 +1,4 @@
-//! A program that is debugged, and its recordings.
+//! Makes the program that is debugged, and its recordings.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,14 +15,14 @@ use tempfile::TempDir;
 
 pub const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/ledger.rs");
 
-/// The line of the source that has this text.
+/// Returns the line of the source that has this text.
 pub fn line_of(text: &str) -> i64 {
     let source = std::fs::read_to_string(SOURCE).unwrap();
     let found = source.lines().position(|line| line.contains(text));
     found.unwrap_or_else(|| panic!("no line has {text}")) as i64 + 1
 }
 
-/// The program, compiled at a level of optimisation.
+/// Compiles the program at a level of optimisation.
 pub fn program(level: &str) -> PathBuf {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     static PROGRAMS: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
@@ -45,7 +45,7 @@ pub fn program(level: &str) -> PathBuf {
     PROGRAMS[number].get_or_init(compile).clone()
 }
 
-/// Records in this process. The guest's output goes to standard error.
+/// A recorder that records in this process. The guest's output goes to standard error.
 pub struct Here;
 
 impl Recorder for Here {
@@ -84,7 +84,7 @@ fn recorded(program: &Path, grants: Grants<'_>, args: &[String], to: &Path) -> R
     Ok(())
 }
 
-/// A recording of the program, with these arguments.
+/// Makes a recording of the program with these arguments.
 pub fn recording(folder: &TempDir, level: &str, args: &[&str]) -> PathBuf {
     let at = folder.path().join("ledger.aft");
     let args = Vec::from_iter(args.iter().map(|arg| (*arg).to_owned()));
@@ -96,7 +96,7 @@ pub fn recording(folder: &TempDir, level: &str, args: &[&str]) -> PathBuf {
     at
 }
 
-/// Numbers that are the same each time.
+/// A generator that gives the same numbers in each run of the test.
 pub struct Random(pub u64);
 
 impl Random {

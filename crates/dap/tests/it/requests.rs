@@ -1,4 +1,4 @@
-//! The requests that clients send.
+//! Tests the requests that clients send.
 
 use serde_json::{Value, json};
 
@@ -169,7 +169,7 @@ fn data_breakpoints_stop_after_a_write_and_backward_before_it() {
     assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
     let stopped = client.go("continue");
     assert_eq!(stopped["reason"], "data breakpoint");
-    // The write was the last that the line does.
+    // The write was the last operator of the line.
     assert_eq!(client.here().0, line_of("let kind = match"));
     let after = client.console("account->balance");
     assert_ne!(before, after);

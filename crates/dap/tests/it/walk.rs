@@ -1,4 +1,4 @@
-//! Steps and stops are those that a naive walk over all lines finds.
+//! Steps and stops equal those that a naive walk over all lines finds.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,11 +10,11 @@ use anyhow::Result;
 
 use crate::programs::{Random, SOURCE, line_of, recording};
 
-/// A frame of the user's own code: the activation, and the functions inlined there from the
-/// outermost one on, each with where it calls the next.
+/// A frame of the user's own code: the activation, and the functions inlined there, outermost
+/// first, each with the place where it calls the next.
 type Frame = (u64, Vec<(String, Option<(String, u32, u32)>)>);
 
-/// All positions of a walk that enters everything, from one on.
+/// Returns all positions of a walk that enters every call, beginning at a position.
 fn forward(debugger: &Debugger<'_>, from: Position, most: usize) -> Result<Vec<Position>> {
     let mut all = vec![from];
     while all.len() < most
@@ -25,7 +25,7 @@ fn forward(debugger: &Debugger<'_>, from: Position, most: usize) -> Result<Vec<P
     Ok(all)
 }
 
-/// The frames open at a position, the innermost first.
+/// Returns the frames open at a position, the innermost first.
 fn frames(debugger: &Debugger<'_>, at: Position) -> Result<Vec<Frame>> {
     let (all, _) = debugger.stack(at, usize::MAX)?;
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ fn frames(debugger: &Debugger<'_>, at: Position) -> Result<Vec<Frame>> {
         let outer = all[number..]
             .iter()
             .filter(|other| other.number == frame.number);
-        // Inlined library code is not there; the activation itself always is.
+        // Leave out inlined library code, but keep the activation itself.
         let outer = outer.filter(|other| !other.library || other.inlined == 0);
         let outer = Vec::from_iter(outer);
         let call = |one: &&StackFrame| {
@@ -148,7 +148,7 @@ fn over_is_the_next_of_an_open_frame(
             (Some(place), false) => assert!(found.is_some_and(|found| found <= all[place])),
             (None, _) => assert!(found.is_none_or(|found| found < all[0])),
         }
-        // Stepping out may stop in the middle of a line: nothing of an outer frame comes before.
+        // Stepping out may stop in the middle of a line, if no line of an outer frame comes first.
         let later = (number + 1..all.len()).find(is_outer);
         if let Some(out) = debugger.step(all[number], Step::Out, Direction::Forward)? {
             assert!(
@@ -260,7 +260,7 @@ fn writes_are_those_that_change_or_keep_a_variable() {
         let folder = tempfile::tempdir().unwrap();
         let session = Session::open(&recording(&folder, "0", &[rounds])).unwrap();
         with_debugger(&session, &AtomicBool::new(false), |debugger| {
-            // Each round sets it once; the address is where the first set wrote.
+            // Each iteration sets the counter once. Its address is the address of the first write.
             let at = StopAt::Place(format!("{SOURCE}:{}", line_of("ROUNDS.0.set(round)")));
             let set = debugger.stop_point(&at, None, None)?;
             let rounds: u64 = rounds.parse()?;

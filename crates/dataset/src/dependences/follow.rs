@@ -1,4 +1,4 @@
-//! Updates the shadow while the machine runs.
+//! Updates the shadow as an observer of the running machine.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -10,7 +10,7 @@ use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Does something that may fail, unless an earlier attempt failed.
+    /// Calls `act`, unless an earlier attempt failed, and keeps its error.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)
@@ -19,7 +19,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// The writers of the memory that an instruction reads.
+    /// Records the writers of the memory that an instruction reads.
     fn reads(&mut self, inst: usize, range: Range, is_copy: bool) -> Result<()> {
         let mut parts = self.bytes.read(range);
         if parts.iter().any(|(_, maker)| *maker == Maker::Unknown) {
@@ -76,7 +76,7 @@ impl Dependences<'_> {
         }
     }
 
-    /// Records what a node did to the variables, and which edges it took.
+    /// Records the variables that the node wrote, and the edges that it took.
     fn leave_node(&mut self) -> Result<()> {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return Ok(());
@@ -102,7 +102,7 @@ impl Dependences<'_> {
         Ok(())
     }
 
-    /// The producer of an operand; an unknown producer stays unknown.
+    /// Returns the producer of an operand. Does not look up an unknown producer.
     fn maker_lazily(&self, from: MadeBy, visit: Visit) -> Maker {
         match from {
             MadeBy::Constant => Maker::Constant,
@@ -142,8 +142,7 @@ impl Observer for Dependences<'_> {
     const REGISTERS: bool = false;
 
     fn node(&mut self, _: NodeId, _: &NodeCode) {
-        // Activations that were open before the window. An activation that the host begins has just
-        // been entered.
+        // Add the activations that were open before the window.
         if std::mem::take(&mut self.is_new) {
             let missing = self.now.depth.saturating_sub(self.frames.len());
             let before = (0..missing).map(|_| Frame::default());
@@ -208,7 +207,7 @@ impl Observer for Dependences<'_> {
     fn enter(&mut self, function: FuncId, by: Caller) {
         let program = self.values.program();
         let params = program.type_of(function).map_or(0, |ty| ty.params.len());
-        // The block before this node called.
+        // The call ended the block before this node.
         let call = self.now.visit.map_or(0, |visit| visit.start - 1);
         let frame = match by {
             Caller::Host => Frame::new(Began::Host, vec![Maker::Argument; params]),
@@ -255,7 +254,8 @@ impl Observer for Dependences<'_> {
     }
 
     fn caught(&mut self, first: u32, count: u32) {
-        // The values say who threw it; a reference may follow.
+        // The stored values tell which statement threw the values; a reference may follow the
+        // values.
         if let Some(frame) = self.frames.last_mut() {
             for variable in first..=first + count {
                 frame.set(variable, Maker::Unknown);

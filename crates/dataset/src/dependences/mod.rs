@@ -1,9 +1,9 @@
-//! The direct dependences of the executions in a window.
+//! Writes the direct dependences of the executions in a window.
 //!
-//! While the window is followed, a [shadow](crate::shadow) keeps who wrote each variable, global
-//! and byte, and which edges each activation took. For what was written before the window, the
-//! stored values are queried once. For exception handlers, tables and sizes, the stored values are
-//! always queried.
+//! While the window is followed, a [shadow](crate::shadow) holds the last writer of each variable,
+//! global and byte, and the edges that each activation took. Writers before the window are looked
+//! up once in the stored values. Writers of tables and sizes, and the control dependences in
+//! exception handlers, are always looked up there.
 
 mod follow;
 
@@ -49,7 +49,7 @@ pub(crate) struct Dependences<'a> {
     is_new: bool,
     /// The node being executed.
     now: Now,
-    /// The first error, kept here because an observer returns none.
+    /// The first error. It is kept here because an observer cannot return one.
     failed: Option<anyhow::Error>,
 }
 
@@ -61,9 +61,9 @@ struct Now {
     /// The number of open activations, including its own.
     depth: usize,
     instance: Option<Instance>,
-    /// The origins of what its instructions have read so far.
+    /// The origins of the data that its instructions have read so far.
     reads: Vec<(usize, &'static str, Vec<Part>)>,
-    /// If it calls the host: the number of the call, if known.
+    /// The number of its host call: the inner value is `None` if it is unknown.
     host: Option<Option<u64>>,
     done: bool,
 }
@@ -102,7 +102,7 @@ impl<'a> Dependences<'a> {
         self.file
     }
 
-    /// Called before a node is executed, in the innermost of `depth` activations.
+    /// Begins a node that the innermost of `depth` activations will execute.
     pub fn begin(&mut self, visit: Visit, depth: usize, code: &NodeCode) -> Result<()> {
         self.now = Now {
             plan: Some(self.plan(visit.node, code)?),
@@ -113,7 +113,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// Called after the node was executed.
+    /// Ends the node after its execution.
     pub fn end(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),
@@ -148,7 +148,7 @@ impl<'a> Dependences<'a> {
         Ok(found)
     }
 
-    /// Adds the rows of a node of which the first `executed` instructions were executed.
+    /// Adds the rows for the first `executed` instructions of a node.
     fn rows(&mut self, executed: usize, is_stopped: bool) -> Result<()> {
         let (Some(plan), Some(visit)) = (self.now.plan.clone(), self.now.visit) else {
             return Ok(());
@@ -195,7 +195,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// The producers of the elements or the size that a statement takes.
+    /// Adds the rows for the table elements or the size that a statement uses.
     fn taken_rows(&mut self, kind: Kind, (time, statement): (u64, i32)) -> Result<()> {
         let instance = self.instance()?;
         let inst = match kind {
@@ -213,7 +213,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// The producer of an operand.
+    /// Returns the producer of an operand.
     fn maker(&mut self, from: MadeBy, visit: Visit) -> Result<Maker> {
         match from {
             MadeBy::Constant => Ok(Maker::Constant),
@@ -225,7 +225,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// The producer of a variable of the innermost activation.
+    /// Returns the producer of a variable of the innermost activation.
     fn variable(&mut self, variable: u32) -> Result<Maker> {
         let known = self.frames.last().map(|frame| frame.get(variable));
         match known {
@@ -241,7 +241,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// The decision or call that led to a block.
+    /// Adds the row for the decision or call that led to a block.
     fn control(&mut self, plan: &DependPlan, block: u32, visit: Visit) -> Result<()> {
         let time = visit.start + u64::from(block);
         let decides = &plan.decides[block as usize];
@@ -265,7 +265,7 @@ impl<'a> Dependences<'a> {
             return self.control_row(time, known);
         }
         let id = self.values.path().nodes()[visit.node].blocks[block as usize];
-        // What comes from before the window stays the same until the window has a later one.
+        // A decision from before the window stays valid until the window has a later one.
         let is_kept = !matches!(decides, Decides::Asked);
         let before = frame.and_then(|frame| frame.before.get(&id));
         let found = match before.filter(|_| is_kept) {
@@ -281,7 +281,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// The decision or call that led to a block, according to the values.
+    /// Looks up the decision or call that led to a block in the stored values.
     fn look_up(&mut self, time: u64) -> Result<Vec<Decided>> {
         let execution = Execution {
             number: 0,
@@ -313,7 +313,7 @@ impl<'a> Dependences<'a> {
         self.put(row, origin, made, None)
     }
 
-    /// The operator that ends the block at a time.
+    /// Returns the operator that ends the block executed at this time.
     fn ends_block(&self, time: u64) -> Result<Option<i32>> {
         let of = match self.now.visit {
             Some(visit) if visit.start <= time => Some((visit.node, visit.start)),
@@ -334,7 +334,7 @@ impl<'a> Dependences<'a> {
         Ok(op.map(|op| self.ids.statement(node.function, OpId::from_u32(op))))
     }
 
-    /// The origin of an operand, according to the values.
+    /// Converts the origin of an operand in the stored values to a producer.
     fn origin(&self, origin: Origin) -> Result<Maker> {
         Ok(match origin {
             Origin::Constant => Maker::Constant,
@@ -357,7 +357,7 @@ impl<'a> Dependences<'a> {
         })
     }
 
-    /// The origin of what is read, according to the values.
+    /// Converts the writer of a read in the stored values to a producer.
     fn writer(&self, writer: Writer) -> Result<Maker> {
         self.origin(match writer {
             Writer::Initial => Origin::Initial,
@@ -374,7 +374,7 @@ impl<'a> Dependences<'a> {
         Ok(call.and_then(|call| host.of_guest(call)))
     }
 
-    /// When and by which statement something was produced.
+    /// Returns an execution of an operator as a producer.
     fn made(&self, instance: Instance, op: OpId) -> Maker {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.values.program().function(node.function);

@@ -1,4 +1,5 @@
-//! Dependences are those that the values say one by one, and name who wrote each byte.
+//! Dependences equal those that are looked up one by one in the values, and name the writer of each
+//! byte.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +15,7 @@ use crate::each_run;
 use crate::read::{all, int, maybe, text, whole};
 use crate::tables::{statement, value_rows, write};
 
-/// A row: the time, the statement, its role, its origin, who made it, and the host call.
+/// A row: the time, the statement, its role, its origin, the producer, and the host call.
 type Dependence = (
     i64,
     Option<i64>,
@@ -24,7 +25,7 @@ type Dependence = (
     Option<i64>,
 );
 
-/// When something was made, and by which statement.
+/// Returns the time and the statement of a producer.
 fn made(values: &RecordedValues<'_>, instance: Instance, op: OpId) -> (i64, i64) {
     let node = &values.path().nodes()[instance.node];
     let block = values
@@ -37,7 +38,7 @@ fn made(values: &RecordedValues<'_>, instance: Instance, op: OpId) -> (i64, i64)
     (time, statement(values.program(), node.function, op))
 }
 
-/// The operator that ends the block at a time.
+/// Returns the operator that ends the block at a time.
 fn ends(values: &RecordedValues<'_>, time: u64) -> (i64, i64) {
     let instance = values.at(time).unwrap().unwrap();
     let node = &values.path().nodes()[instance.node];
@@ -47,7 +48,7 @@ fn ends(values: &RecordedValues<'_>, time: u64) -> (i64, i64) {
     (time as i64, statement(values.program(), node.function, op))
 }
 
-/// The dependences of a run, each asked for.
+/// Looks up each dependence of a run.
 fn asked(session: &Session) -> Vec<Dependence> {
     let values = session.values().unwrap();
     let (program, path) = (session.program(), session.path().unwrap());
@@ -147,10 +148,11 @@ fn dependences_are_those_that_are_asked_for_one_by_one() {
 /// An executed statement: the time and the statement.
 type Executed = (i64, i64);
 
-/// Who wrote what each executed statement reads; `None` is the module.
+/// The writers of the data that each executed statement reads. `None` stands for the module.
 type Writers = HashMap<Executed, HashSet<Option<Executed>>>;
 
-/// What last wrote each byte of memory, by the table of accesses alone: `None` is the module.
+/// Finds the last writer of each byte of memory from the table of accesses alone. `None` stands for
+/// the module.
 fn writers(rows: &[Row]) -> Writers {
     let mut bytes: HashMap<(i64, i64), (i64, i64)> = HashMap::new();
     let mut found: Writers = HashMap::new();
@@ -205,7 +207,7 @@ fn dependences_name_who_wrote_and_who_made() {
             let made = maybe(&row, "def_ts").zip(maybe(&row, "def_statement_id"));
             if let Some((at, statement)) = made {
                 assert!(at <= time, "made later: {row}");
-                // The statement is in the block that was executed then.
+                // The statement is in the block that was executed at that time.
                 let block = blocks[at as usize - 1];
                 assert_eq!(block_of[&statement], Some(block), "{row}");
             }
@@ -222,7 +224,7 @@ fn dependences_name_who_wrote_and_who_made() {
                     by_memory += 1;
                 }
                 ("control", None) if origin == "branch" => {
-                    // A branch of the same activation.
+                    // The origin must be a branch of the same activation.
                     let (at, _) = made.unwrap();
                     assert_eq!(call_of(at), call_of(time), "{row}");
                     by_branch += 1;
@@ -231,7 +233,7 @@ fn dependences_name_who_wrote_and_who_made() {
                 ("global" | "element" | "size", Some(_)) => {}
                 (_, Some(_)) if origin == "statement" => {
                     let made = made.unwrap();
-                    // What a handler gets was thrown, and a throw has no value.
+                    // A handler gets thrown values, and a throw has no value.
                     let is_given = given.contains(&made) || throws.contains(&made.1);
                     assert!(is_given, "{row} has no value");
                     by_operand += 1;

@@ -1,4 +1,4 @@
-//! The folder: several writers, those that were killed, and what is refused.
+//! Tests the folder: several writers, killed writers, and refusals.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn query(window_blocks: u64, windows: Option<&str>) -> DatasetQuery {
     }
 }
 
-/// Every file under a folder, with its bytes.
+/// Returns every file under a folder, with its bytes.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut work = vec![folder.to_owned()];
@@ -109,7 +109,8 @@ fn what_was_killed_is_marked_and_continued() {
         (false, vec![3, 4, 5, 6, 7])
     );
     assert!(cut.join("INCOMPLETE").exists());
-    // As if it had been killed in the middle of a window, and of the tables about the run.
+    // Make the folder look as if a writer had been killed in the middle of a window and of the
+    // tables about the run.
     let half = cut.join(".part-window-000003");
     fs::create_dir(&half).unwrap();
     fs::write(half.join("steps.parquet"), "PAR1 and no more").unwrap();
@@ -120,7 +121,7 @@ fn what_was_killed_is_marked_and_continued() {
     let report = query(50, None).write(&session, &cut).unwrap();
     assert_eq!((report.complete, report.windows), (true, 5));
     assert_eq!(contents(&cut), contents(&whole));
-    // Nothing is left to do.
+    // All parts exist, so nothing is written.
     let report = query(50, None).write(&session, &cut).unwrap();
     assert_eq!((report.complete, report.windows), (true, 0));
     assert_eq!(contents(&cut), contents(&whole));

@@ -1,4 +1,4 @@
-//! Data sets of small runs, read back and compared with what the library answers and with naive
+//! Reads data sets of small runs back, and compares them with the library's answers and with naive
 //! references.
 
 mod dependences;
@@ -18,7 +18,7 @@ use afterimage_trace::{Existing, TraceWriter};
 use tempfile::TempDir;
 use wasmparser::ValType;
 
-/// A program with calls of the host, copies and fills of memory, numbers of every type, a table and
+/// A program with calls to the host, copies and fills of memory, numbers of every type, a table and
 /// a recursion.
 const MIXED: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -59,7 +59,7 @@ const MIXED: &str = r#"(module
     (drop (memory.grow (i32.const 1)))
     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
 
-/// Records a program. `false` if it cannot begin.
+/// Records a program. Returns `false` if it cannot begin.
 fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     let program = Arc::new(Program::parse(module).unwrap());
     let options = RecordOptions {
@@ -79,7 +79,7 @@ fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     record(launch, &out).is_ok()
 }
 
-/// A recording of a program in text.
+/// Makes a recording of a program in text form.
 fn recording(folder: &Path, text: &str) -> PathBuf {
     let at = folder.join("run.aft");
     let command = Command {
@@ -90,7 +90,7 @@ fn recording(folder: &Path, text: &str) -> PathBuf {
     at
 }
 
-/// A recording that was stopped after 383 blocks.
+/// Makes a recording that was stopped after 383 blocks.
 fn forever(folder: &Path) -> PathBuf {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/freeze/forever.aft");
     let at = folder.join("forever.aft");
@@ -98,7 +98,7 @@ fn forever(folder: &Path) -> PathBuf {
     at
 }
 
-/// How to call an export whose parameters are all numbers.
+/// Returns the command that calls an export, if its parameters are all numbers.
 fn call(program: &Program, export: usize) -> Option<Command> {
     let (name, function) = program.exports.get(export)?;
     let params = &program.types[program.function(*function)?.ty].params;
@@ -111,11 +111,11 @@ fn call(program: &Program, export: usize) -> Option<Command> {
     })
 }
 
-/// More blocks would take long.
+/// The maximum number of blocks, because more would take long.
 const MOST_BLOCKS: u64 = 3000;
 
-/// Small runs: of the program above, one that was stopped, generated ones and others written by
-/// hand.
+/// Shows small runs: of the program above, a stopped program, generated programs, and hand-written
+/// programs.
 fn each_run(seeds: u64, mut show: impl FnMut(&Session, &TempDir)) {
     let mut shown = |at: &Path, folder: &TempDir| {
         let session = Session::open(at).unwrap();
@@ -136,7 +136,7 @@ fn each_run(seeds: u64, mut show: impl FnMut(&Session, &TempDir)) {
             let Some(command) = call(&program, export) else {
                 continue;
             };
-            // Shown if a test fails.
+            // This output is shown if a test fails.
             println!("program {number}, export {export}");
             let folder = tempfile::tempdir().unwrap();
             let at = folder.path().join("run.aft");

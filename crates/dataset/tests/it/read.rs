@@ -6,7 +6,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
-/// The rows of a file.
+/// Reads the rows of a file.
 pub fn rows(at: &Path) -> Vec<Row> {
     let file = File::open(at).unwrap_or_else(|error| panic!("{}: {error}", at.display()));
     let reader = SerializedFileReader::new(file).unwrap();
@@ -17,7 +17,7 @@ pub fn rows(at: &Path) -> Vec<Row> {
         .collect()
 }
 
-/// The rows of a table of all windows, in order.
+/// Reads the rows of a table in all windows, in order.
 pub fn all(folder: &Path, table: &str) -> Vec<Row> {
     let mut found = Vec::new();
     for window in 0.. {
@@ -30,7 +30,7 @@ pub fn all(folder: &Path, table: &str) -> Vec<Row> {
     found
 }
 
-/// The rows of a table about the whole run.
+/// Reads the rows of a table about the whole run.
 pub fn whole(folder: &Path, table: &str) -> Vec<Row> {
     rows(&folder.join(format!("{table}.parquet")))
 }
@@ -40,7 +40,7 @@ fn field<'r>(row: &'r Row, column: &str) -> &'r Field {
     found.unwrap_or_else(|| panic!("no column {column}")).1
 }
 
-/// An integer, if there is one.
+/// Returns an integer, if there is one.
 pub fn maybe(row: &Row, column: &str) -> Option<i64> {
     match field(row, column) {
         Field::Null => None,
@@ -50,12 +50,12 @@ pub fn maybe(row: &Row, column: &str) -> Option<i64> {
     }
 }
 
-/// An integer.
+/// Returns an integer.
 pub fn int(row: &Row, column: &str) -> i64 {
     maybe(row, column).unwrap_or_else(|| panic!("no {column}"))
 }
 
-/// The bits of a number, if there is one.
+/// Returns the bits of a number, if there is one.
 pub fn number(row: &Row, column: &str) -> Option<u64> {
     match field(row, column) {
         Field::Null => None,
@@ -64,7 +64,7 @@ pub fn number(row: &Row, column: &str) -> Option<u64> {
     }
 }
 
-/// Text.
+/// Returns text.
 pub fn text(row: &Row, column: &str) -> String {
     match field(row, column) {
         Field::Str(value) => value.clone(),
@@ -72,12 +72,12 @@ pub fn text(row: &Row, column: &str) -> String {
     }
 }
 
-/// A truth value.
+/// Returns a truth value.
 pub fn truth(row: &Row, column: &str) -> bool {
     matches!(field(row, column), Field::Bool(true))
 }
 
-/// A list of integers.
+/// Returns a list of integers.
 pub fn list(row: &Row, column: &str) -> Vec<i64> {
     match field(row, column) {
         Field::ListInternal(list) => list

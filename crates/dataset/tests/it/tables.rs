@@ -1,4 +1,4 @@
-//! The tables are those of the run.
+//! The tables match the run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -26,14 +26,15 @@ pub fn write(session: &Session, folder: &Path, window_blocks: u64) {
     assert_eq!(report.windows, report.all);
 }
 
-/// The steps of the run, which another part of the library makes.
+/// Returns the steps of the run, which another part of the library makes.
 fn steps(session: &Session) -> Vec<Step> {
     let (run, log) = (session.run().unwrap(), session.file().log().unwrap());
     let mut steps = Steps::new(run, log, Wanted::ALL).unwrap();
     std::iter::from_fn(|| steps.next().unwrap()).collect()
 }
 
-/// The number of an operator by its definition: all operators of all functions, counted.
+/// Returns the number of an operator by its definition, which counts all operators of all
+/// functions.
 pub fn statement(program: &Program, function: FuncId, op: OpId) -> i64 {
     let before = program.functions.iter().take_while(|f| f.id != function);
     before.map(|f| i64::from(f.operators)).sum::<i64>() + i64::from(op.as_u32())
@@ -147,7 +148,7 @@ fn values_and_accesses_are_those_of_the_steps() {
     assert_eq!(accesses.len(), 7, "{accesses:?}");
 }
 
-/// A call: when it began, how many blocks it has, its depth, its parent, its function.
+/// A call: its time, its number of blocks, its depth, its parent, and its function.
 type Call = (i64, i64, i64, Option<i64>, i64);
 
 #[test]
@@ -294,7 +295,7 @@ fn the_page_describes_the_tables_and_the_files_have_its_columns() {
         let begin = format!("| `{}` | ", table.name);
         let row = page.lines().find(|line| line.starts_with(&begin));
         let row = row.unwrap_or_else(|| panic!("no row {begin}"));
-        // What is between backticks, in order, with whether a question mark follows.
+        // The words between backticks, in order, and whether a question mark follows each.
         let words = Vec::from_iter(row.split('`'));
         let words = words.chunks(2).skip(1).filter_map(|two| match *two {
             [_, word] => Some(word),

@@ -1,4 +1,4 @@
-//! A flame graph of elements: each as wide as its share of the executed blocks.
+//! Writes a flame graph of HTML elements. Each is as wide as its share of the executed blocks.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,11 +7,11 @@ use afterimage::present::grouped;
 use afterimage::present::page::escaped;
 use anyhow::Result;
 
-/// The number of levels to show.
+/// The maximum number of levels to show.
 const DEPTH: usize = 40;
 /// The height of a level, in pixels.
 const HEIGHT: usize = 20;
-/// Smaller shares are not visible.
+/// The minimum share in per cent to draw. Smaller shares would not be visible.
 const SEEN: f64 = 0.1;
 
 /// A function in its context.
@@ -47,7 +47,7 @@ pub(super) fn written(out: &mut dyn Write, stacks: &str) -> Result<()> {
         return Ok(());
     }
     let (mut drawn, mut levels) = (Vec::new(), 0);
-    // The contexts to draw: the context, its name, its level, and its start.
+    // The contexts to draw, each with its name, its level, and its start.
     let mut open = vec![(0, "all", 0, 0)];
     while let Some((at, name, level, from)) = open.pop() {
         let context = &all[at];

@@ -1,6 +1,6 @@
-//! A run as one page that opens from disk: `afterimage report`.
+//! Writes a run as one page that opens from disk: `afterimage report`.
 //!
-//! In: a recording, and the additional questions. Out: a page without a script, which loads
+//! Input: a recording, and the additional questions. Output: a page that has no script and loads
 //! nothing. It is made from the same documents as the page that `explore` serves.
 
 mod flame;
@@ -20,10 +20,10 @@ use crate::ask::{answer, json_lines};
 use crate::notes;
 use crate::parameters::Parameters;
 
-/// The contents of a report in addition to the standard ones.
+/// The contents of a report in addition to the standard contents.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Values that are explained: `trap`, `stdout:12`, `parser.c:42#7`, `fee at parser.c:42#7`.
+    /// The values to explain: `trap`, `stdout:12`, `parser.c:42#7`, `fee at parser.c:42#7`.
     pub why: Vec<String>,
     /// The names of stored slices.
     pub slices: Vec<String>,
@@ -39,12 +39,12 @@ pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 .code tr.in { background: var(--some-page) } .contents { columns: 3 14rem; padding: 0; list-style: none }
 ";
 
-/// The number of functions and of hot paths to list.
+/// The maximum number of functions to list. The same limit holds for hot paths.
 const LISTED: &str = "25";
-/// The number of bytes of output to show.
+/// The maximum number of bytes of output to show.
 const OUTPUT: &str = "65536";
 
-/// Writes the page. Everything that it needs from the recording is built if it does not exist yet.
+/// Writes the page. Builds the data that it needs if the recording lacks them.
 ///
 /// # Errors
 /// If the recording is damaged, a requested part has no answer, or `out` fails.
@@ -87,7 +87,7 @@ pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Resul
     Ok(page::end(out)?)
 }
 
-/// How the run ended, and what led to that.
+/// Writes how the run ended, and what led to the end.
 fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
     let ending = info["ending"].as_str().unwrap_or("was cut off");
     let is_ill = !matches!(ending, "returned");
@@ -97,7 +97,7 @@ fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
         "<div class=\"ended{class}\"><p><strong>The run {}</strong></p>",
         escaped(ending)
     )?;
-    // Nothing in a run explains a stop from outside.
+    // A run contains no explanation of a stop from outside.
     if is_ill && let Ok(answered) = why(session, "trap") {
         way::write(out, &answered)?;
     }
@@ -141,7 +141,7 @@ fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
 
-/// The hottest functions.
+/// Writes the hottest functions.
 fn functions(out: &mut dyn Write, session: &Session) -> Result<()> {
     let options = [
         ("sort", "instructions"),
@@ -167,14 +167,14 @@ fn functions(out: &mut dyn Write, session: &Session) -> Result<()> {
     Ok(writeln!(out, "</table>")?)
 }
 
-/// Formats a line, with as much of its path as needed to identify it.
+/// Formats a line, with the part of its path that identifies the file.
 fn line(source: &Value) -> String {
     let file = source["file"].as_str().unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or(file);
     format!("{name}:{}", source["line"])
 }
 
-/// The hottest acyclic paths.
+/// Writes the hottest acyclic paths.
 fn hot_paths(out: &mut dyn Write, session: &Session) -> Result<()> {
     let found = json_lines(session, "paths", &[("hot", ""), ("limit", LISTED)])?.remove(0);
     writeln!(
@@ -195,7 +195,7 @@ fn hot_paths(out: &mut dyn Write, session: &Session) -> Result<()> {
     Ok(writeln!(out, "</table>")?)
 }
 
-/// The answer to `trap`, `stdout:12`, `PLACE#K` or `NAME at PLACE#K`.
+/// Returns the answer to `trap`, `stdout:12`, `PLACE#K` or `NAME at PLACE#K`.
 fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
     let steps = WhyQuery::STEPS.to_string();
     let mut options = vec![("steps", steps.as_str())];
@@ -208,7 +208,7 @@ fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
     json_lines(session, "why", &options)
 }
 
-/// A slice that is stored in the recording.
+/// Writes a slice that is stored in the recording.
 fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
     session.ensure_whole_path()?;
     let wanted = Wanted::Kept(name.to_owned());
@@ -239,7 +239,7 @@ fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
     Ok(page::end_source(out)?)
 }
 
-/// A branch of a line.
+/// Converts a branch of a line.
 fn branch(told: &Value) -> CountedBranch {
     let ways = told["ways"].as_array().into_iter().flatten();
     let ways = ways.map(|way| {
@@ -252,7 +252,7 @@ fn branch(told: &Value) -> CountedBranch {
     }
 }
 
-/// The user's own files, with counts, as on the coverage page.
+/// Writes the user's own files with counts, as on the coverage page.
 fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
     let files = json_lines(session, "files", &[])?.remove(0);
     let files = files["files"].as_array().into_iter().flatten();
@@ -296,7 +296,7 @@ fn sources(out: &mut dyn Write, session: &Session) -> Result<()> {
     Ok(())
 }
 
-/// The notes next to the recording.
+/// Writes the notes next to the recording.
 fn kept(out: &mut dyn Write, session: &Session) -> Result<()> {
     let notes = notes::load(session.at())?.notes;
     if notes.is_empty() {

@@ -1,4 +1,4 @@
-//! The chain from a value back to its origin, as a list.
+//! Writes the chain from a value back to its origin as a list.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use afterimage::present::page::escaped;
 use anyhow::Result;
 use serde_json::Value;
 
-/// The number of steps of a chain that a page shows.
+/// The maximum number of steps of a chain that a page shows.
 const SHOWN: usize = 60;
 
 /// Writes an answer of `why` with a heading.
@@ -44,7 +44,7 @@ pub(super) fn write(out: &mut dyn Write, answered: &[Value]) -> Result<()> {
     Ok(writeln!(out, "</ul>")?)
 }
 
-/// The steps of an entry.
+/// Returns the steps of an entry.
 fn steps(entry: &Value) -> Vec<&Value> {
     let list = match entry["step"].as_str() {
         Some("led") => &entry["frames"],

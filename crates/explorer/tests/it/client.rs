@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Knows where the page is.
+/// A client that knows the address of the page.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub host: String,
@@ -36,14 +36,15 @@ impl Client {
     /// Sends these bytes, and returns everything received until the connection is closed.
     pub fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = self.connect();
-        // A server that refuses a long request closes before it has read all of it.
+        // A server that refuses a long request closes the connection before it has read the whole
+        // request.
         let _ = stream.write_all(request);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         Answer::read(&bytes)
     }
 
-    /// A request with these headers.
+    /// Sends a request with these headers.
     pub fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
         let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for header in headers {
@@ -75,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// Why it was refused: one sentence, as JSON.
+    /// Checks that the request was refused, with one sentence as JSON.
     #[track_caller]
     pub fn refusal(&self, status: u16, part: &str) {
         assert_eq!(self.status, status, "{self:?}");

@@ -1,4 +1,4 @@
-//! Changes to the recording while it is explored.
+//! Tests changes to the recording while it is explored.
 
 use std::fs::{self, OpenOptions};
 
@@ -18,7 +18,7 @@ fn a_file_that_was_replaced_removed_or_cut_is_named_and_the_server_goes_on() {
     client.get("api/state?at=2").refusal(409, "was removed");
     fs::copy(&aside, &at).unwrap();
     client.get("api/state?at=2").refusal(409, "was replaced");
-    // Earlier answers are still known.
+    // Earlier answers are still cached.
     assert_eq!(client.get("api/state?at=1").status, 200);
     fs::rename(&aside, &at).unwrap();
     assert_eq!(client.get("api/state?at=2").status, 200);

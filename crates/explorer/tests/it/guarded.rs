@@ -1,4 +1,4 @@
-//! Access control, and refusals.
+//! Tests access control and refusals.
 
 use afterimage_explorer::{Explorer, Options};
 
@@ -19,7 +19,7 @@ fn the_page_comes_with_what_keeps_it_apart_from_others() {
         assert!(page.head.contains(header), "{header}: {}", page.head);
     }
     assert!(client.get("main.js").head.contains("text/javascript"));
-    // Everything that the page loads exists, and none of it is elsewhere.
+    // All files that the page loads exist, and are on this server.
     for part in page
         .body
         .split(['"', '\''])

@@ -1,4 +1,4 @@
-//! The server, as clients meet it that are not the page.
+//! Tests the server with clients other than the page.
 
 mod client;
 mod files;
@@ -12,7 +12,7 @@ use std::thread;
 use afterimage_explorer::{Explorer, Options};
 use client::Client;
 
-/// A recording that was stopped after 383 blocks, in a folder of its own.
+/// Makes a recording that was stopped after 383 blocks, in a separate folder.
 fn recording(folder: &tempfile::TempDir) -> PathBuf {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/freeze/forever.aft");
     let at = folder.path().join("forever.aft");
@@ -28,7 +28,7 @@ fn serve(at: &Path, options: Options) -> Client {
     client
 }
 
-/// The recording, served. The folder goes when it is dropped.
+/// Serves the recording. The folder is removed when it is dropped.
 fn served() -> (tempfile::TempDir, Client) {
     let folder = tempfile::tempdir().unwrap();
     let client = serve(&recording(&folder), Options::default());

@@ -1,4 +1,4 @@
-//! Many clients, and clients that go away.
+//! Tests many clients, and clients that disconnect.
 
 use std::io::{Read, Write};
 use std::thread;
@@ -18,7 +18,7 @@ fn clients_that_go_away_disturb_nobody() {
         let _ = stream.write_all(&whole.as_bytes()[..length]);
     }
     for _ in 0..100 {
-        // It asks, and does not wait for the answer.
+        // This client sends a request, and does not wait for the answer.
         let _ = client.connect().write_all(whole.as_bytes());
     }
     // Connections that are still being closed may hold all places for a moment.
@@ -63,7 +63,7 @@ fn ten_thousand_requests_are_answered() {
     assert_eq!(answered, REQUESTS);
 }
 
-/// One answer of a connection that stays open.
+/// Reads one answer from a connection that stays open.
 fn next(stream: &mut impl Read) -> Answer {
     let mut bytes = Vec::new();
     let mut byte = [0];

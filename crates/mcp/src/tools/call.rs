@@ -17,7 +17,7 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// A moment within it: `parse#3` (the third call of parse), `parser.c:42#7` (the seventh
+    /// A moment within it: `parse#3` (the third call to parse), `parser.c:42#7` (the seventh
     /// arrival at that line), `@0x1f3#2` or `t=123456`. Selects the innermost function at that
     /// moment.
     at: String,

@@ -18,7 +18,7 @@ use crate::schemas;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    /// The first recording: the run that was right, if one was.
+    /// The first recording: the correct run, if one of the two was correct.
     recording: String,
     /// The second recording: of the same program, or of another version of it.
     other: String,

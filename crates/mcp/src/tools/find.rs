@@ -20,16 +20,16 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Functions whose names contain this text, with the number of calls of each.
+    /// Find the functions whose names contain this text, with the number of calls to each.
     name: Option<String>,
-    /// When this condition about variables of the source holds: `fee < 0 && a->balance > 10`.
-    /// Requires `at`.
+    /// Find the times at which this condition about variables of the source holds: `fee < 0 &&
+    /// a->balance > 10`. Requires `at`.
     r#where: Option<String>,
     /// The place: `parser.c:42`, or a function.
     at: Option<String>,
-    /// Which of the times when the condition holds to report.
+    /// The times to report, of those at which the condition holds.
     which: Option<Which>,
-    /// The executions of the place to consider: `A..B`, one number, `last`, or `t=T` for those from
+    /// The executions of the place to consider: `A..B`, one number, `last`, or `t=T` for all from
     /// block T on.
     instances: Option<String>,
     /// Skip this many functions, to continue an answer.
@@ -51,7 +51,7 @@ enum Which {
 struct Functions {
     /// The text that their names contain.
     name: String,
-    /// The functions, those with most instructions first.
+    /// The functions, the most executed instructions first.
     functions: Vec<FoundFunction>,
 }
 
@@ -64,7 +64,7 @@ struct FoundFunction {
     calls: u64,
     /// The number of instructions that it executed itself.
     instructions: u64,
-    /// Its line, if that is known: `parser.c:12`.
+    /// Its line, if known: `parser.c:12`.
     source: Option<String>,
 }
 

@@ -21,13 +21,13 @@ pub(super) struct Arguments {
     /// The place: `parser.c:42`, a function, `@0x1f3`. `#K` selects one execution. For `address`, a
     /// moment; the default is the end of the run.
     at: Option<String>,
-    /// A variable of the source at `at`, or an expression such as `p->next`. The default is the
+    /// A variable of the source at `at`, or an expression such as `p->next`. By default, shows the
     /// values that the statements at `at` gave.
     var: Option<String>,
     /// Bytes of memory: `0x1040` for eight bytes, or `0x1040..0x107f`. Shows the last write to
     /// these bytes, and their next read and write.
     address: Option<String>,
-    /// Which executions to show: `A..B`, one number, `last`, or `t=T` for those from block T on.
+    /// The executions to show: `A..B`, one number, `last`, or `t=T` for all from block T on.
     instances: Option<String>,
 }
 
@@ -108,7 +108,8 @@ impl Arguments {
     }
 }
 
-/// Returns an answer with instances: their number, and how to request the next ones.
+/// Returns an answer with instances: their number, and the arguments that request the next
+/// instances.
 pub(super) fn listed(document: Value, text: String, unit: &'static str) -> ToolResult {
     let lists = document["statements"].as_array().cloned();
     let lists = lists.unwrap_or_else(|| vec![document.clone()]);

@@ -1,5 +1,5 @@
-//! The tools, one per file. A tool's arguments are a struct; the struct and its comments give the
-//! schema that agents read.
+//! The tools, one per file. A tool's arguments are a struct. The schema that agents read comes from
+//! this struct and its comments.
 
 mod call;
 mod diff;
@@ -38,17 +38,17 @@ pub(crate) struct Tool {
     run: fn(&Map<String, Value>, &mut Sessions, &AtomicBool) -> Result<ToolResult>,
 }
 
-/// A question, which is a tool's arguments.
+/// A question to a tool, given by the tool's arguments.
 trait Question: DeserializeOwned + JsonSchema {
     const NAME: &'static str;
     const TITLE: &'static str;
     /// The description by which an agent chooses the tool.
     const ABOUT: &'static str;
 
-    /// The schemas that the report may have.
+    /// Returns the schemas that the report may have.
     fn reports() -> Vec<Value>;
 
-    /// The recordings that the question is about.
+    /// Returns the recordings that the question is about.
     fn recordings(&self) -> Vec<&str>;
 
     /// Answers the question.
@@ -67,8 +67,8 @@ impl<'a> Subject<'a> {
         first.copied().context("no recording was named")
     }
 
-    /// Asks about stretches of the run first, and builds all values only if the stretches have no
-    /// answer. The build can be cancelled.
+    /// Answers from stretches of the run if they suffice, and otherwise builds all values. The
+    /// build can be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
         let build = |session: &Session| {
             session.ensure_whole_path()?;
@@ -79,7 +79,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A question's arguments are invalid.
+/// The error for invalid arguments of a question.
 #[derive(Debug)]
 struct BadArguments(String);
 
@@ -117,12 +117,12 @@ pub(crate) const ALL: [Tool; 11] = [
     tool::<paths::Arguments>(),
 ];
 
-/// The tool with a name.
+/// Returns the tool with this name.
 pub(crate) fn find(name: &str) -> Option<Tool> {
     ALL.into_iter().find(|tool| tool.name == name)
 }
 
-/// The descriptions of all tools.
+/// Returns the descriptions of all tools.
 pub(crate) fn list() -> Vec<Value> {
     let described = |tool: Tool| {
         json!({
@@ -164,7 +164,7 @@ fn run<Q: Question>(
     })
 }
 
-/// The result of a call that failed, with the call that would work.
+/// Returns the result of a failed call, and suggests a call that would work.
 pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error) -> Value {
     let why = sentence(error);
     if error.is::<BadArguments>() {
@@ -237,7 +237,7 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
     failure(&why, next.as_slice())
 }
 
-/// A position without the execution's number.
+/// Removes the number of the execution from a position.
 fn place(at: &str) -> &str {
     at.split_once('#').map_or(at, |(place, _)| place)
 }
@@ -246,7 +246,7 @@ fn last(at: &str) -> String {
     format!("{}#last", place(at))
 }
 
-/// A possible next call, about the same recording.
+/// Returns a possible next call, about the same recording.
 fn next(
     tool: &'static str,
     recording: &str,
@@ -263,7 +263,7 @@ fn next(
     }
 }
 
-/// The error for a missing argument.
+/// Returns the error for a missing argument.
 fn needs(what: &str) -> Error {
     anyhow!(BadArguments(what.to_owned()))
 }

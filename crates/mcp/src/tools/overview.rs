@@ -39,13 +39,13 @@ struct Overview {
     running: bool,
     /// The data that was built for the recording: `counts`, `paths`, `full`.
     lenses: Vec<&'static str>,
-    /// The number of basic blocks executed, which the time t counts.
+    /// The number of basic blocks executed. The time t counts these blocks.
     blocks: u64,
-    /// Instructions executed.
+    /// The number of instructions executed.
     instructions: u64,
     /// The output of the run.
     output: Vec<Printing>,
-    /// The functions of the user's own code that were executed, those with most instructions first.
+    /// The executed functions of the user's own code, the most executed instructions first.
     functions: Vec<Executed>,
 }
 
@@ -71,13 +71,13 @@ struct Executed {
     calls: u64,
     /// The number of instructions that it executed itself.
     instructions: u64,
-    /// Its line, if that is known: `parser.c:12`.
+    /// Its line, if known: `parser.c:12`.
     source: Option<String>,
 }
 
 /// The maximum number of functions in an answer.
 const FUNCTIONS: usize = 20;
-/// The number of bytes from the beginning of the output, and from its end.
+/// The maximum number of bytes shown from the beginning of the output, and from its end.
 const BYTES: u64 = 480;
 /// The maximum number of lines of output in the text.
 const LINES: usize = 5;
@@ -245,7 +245,8 @@ fn printed(session: &Session) -> Result<Vec<Printing>> {
             let mut bytes = 0;
             while let Some(put) = all.next(&stream)? {
                 bytes = put.before + put.bytes;
-                // Keep the beginning and what may be the end.
+                // Only the beginning and the end of the output are shown, so other pieces are
+                // dropped.
                 puts.retain(|held: &afterimage::analyses::why::Put| {
                     held.before < BYTES || held.before + held.bytes + BYTES > bytes
                 });

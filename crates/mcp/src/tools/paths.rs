@@ -20,10 +20,10 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// Only this function: the different sequences of blocks that its calls executed. By default,
-    /// the number of sequences for each function.
+    /// Show the different sequences of blocks that the calls to this function executed. By default,
+    /// show the number of sequences for each function.
     function: Option<String>,
-    /// The acyclic stretches that were executed most often, with their lines.
+    /// Show the acyclic stretches that were executed most often, with their lines.
     #[serde(default)]
     hot: bool,
     /// The maximum number of rows.
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
 
 /// The default number of rows.
 const ROWS: usize = 20;
-/// The largest number of rows in an answer.
+/// The maximum number of rows in an answer.
 const MOST: usize = 40;
 
 impl Question for Arguments {

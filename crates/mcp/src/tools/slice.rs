@@ -1,4 +1,4 @@
-//! `slice`: all lines that something depends on, or that it influenced.
+//! `slice`: all lines on which a value depends, or that it influenced.
 
 use afterimage::analyses::slices::Direction;
 use afterimage::present::{SliceLine, SliceReport};
@@ -27,13 +27,13 @@ pub(super) struct Arguments {
     /// Slice what killed the program.
     #[serde(default)]
     trap: bool,
-    /// Instead, list everything that depends on the value.
+    /// List everything that depends on the value instead.
     #[serde(default)]
     forward: bool,
     /// The dependences to follow: `all`, `data` (without control dependences) or `thin` (values
     /// only, without addresses).
     along: Option<Along>,
-    /// List only what is at most this many dependences away, from 1 to 253.
+    /// List only lines at a distance of at most this number of dependences, from 1 to 253.
     depth: Option<u8>,
     /// Skip this many lines, to continue an answer.
     #[serde(default)]
@@ -76,7 +76,8 @@ impl Question for Arguments {
             }
         };
         let mut lines = whole.lines.clone();
-        // The user's own code first, in the order of the files.
+        // The sort is stable: the user's own code comes first, with its lines in their previous
+        // order.
         lines.sort_by_key(|line| !session.code().shows(&line.source.file));
         let all = lines.len();
         let sources = session.sources();

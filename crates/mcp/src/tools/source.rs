@@ -1,4 +1,4 @@
-//! `source`: lines of source, with the number of arrivals at each.
+//! `source`: source lines, with the number of arrivals at each line.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ impl Question for Arguments {
     }
 }
 
-/// Returns the only file whose path has this end.
+/// Returns the file whose path has this end, if there is exactly one.
 fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
     if let Some((whole, _)) = counts.get_key_value(wanted) {
         return Ok(whole);

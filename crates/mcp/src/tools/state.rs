@@ -64,7 +64,7 @@ impl Question for Arguments {
         };
         let mut view = state(&query)?;
         let mut text = text_of(&view)?;
-        // The outer functions are on a page of their own.
+        // If the answer is too long, the outermost functions are left for the next call.
         while text.lines().count() > BODY && view.report.frames.len() > 1 {
             query.depth = view.report.frames.len() / 2;
             view = state(&query)?;

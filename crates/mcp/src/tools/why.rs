@@ -38,8 +38,8 @@ pub(super) struct Arguments {
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stderr: Option<String>,
-    /// What killed the program: the operand that trapped, the exit code, or the branch that led
-    /// there.
+    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that
+    /// led to the end.
     #[serde(default)]
     trap: bool,
     /// Explain only a printed digit, not the number that contains it.
@@ -70,21 +70,22 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 struct Near {
     /// Its position.
     source: Position,
-    /// If the line is among the nearest: its execution at the shortest distance, as an argument of
-    /// `why`.
+    /// Its execution at the shortest distance, as an argument of `why`, if the line is among the
+    /// nearest.
     at: Option<String>,
     /// The text of the line, if it is among the nearest and its source was found.
     text: Option<String>,
-    /// Its distance: the sum of the lengths of the dependences on the way. Data dependences are the
+    /// Its distance: the sum of the lengths of the dependences in between. Data dependences are the
     /// shortest.
     distance: u32,
-    /// The kind of the shortest way: `values`; `addresses` if a value is an address that is
-    /// read or written; `control` if a branch or call decided that something was executed.
+    /// The kind of the shortest chain of dependences: `values`, `addresses` if the chain contains
+    /// an address of a read or write, or `control` if it contains a branch or call.
     through: &'static str,
 }
 
 impl Near {
-    /// `parser.c:42`, with a mark: `&` through an address, `?` through a branch or call.
+    /// Writes the line as `parser.c:42`, with a mark: `&` through an address, `?` through a branch
+    /// or call.
     fn place(&self) -> String {
         let Position { file, line, .. } = &self.source;
         let mark = match self.through {
@@ -96,19 +97,18 @@ impl Near {
     }
 }
 
-/// The number of entries with text.
+/// The number of nearest lines that are shown with their text.
 const NEAR: usize = 10;
-/// The number of rows for further entries, of which only the names are listed, if the chain needs
-/// the other rows.
+/// The number of rows left for the nearest lines if the chain fills the answer.
 const ROWS: usize = 16;
 const IN_A_ROW: usize = 8;
-/// The number of entries to look for: as many as fill an answer.
+/// The number of nearest lines to look for, which is enough to fill an answer.
 const ENOUGH: usize = NEAR + (BODY - NEAR) * IN_A_ROW;
-/// The number of places from which a trap is traced.
+/// The maximum number of branches and calls from which to trace a trap.
 const STARTS: usize = 8;
-/// The number of steps after the part of a chain that is shown.
+/// The number of steps to follow after the part of the chain that was already shown.
 const STEPS: u64 = 120;
-/// The maximum number of moves in libraries whose calls and operands are suggested.
+/// The maximum number of moves in libraries for which to suggest calls and operands.
 const MOVES: usize = 3;
 
 impl Question for Arguments {
@@ -137,14 +137,14 @@ impl Question for Arguments {
         let folder = &mut Vec::new();
         let folds = text(folder);
         for (index, entry) in report.entries.iter().enumerate() {
-            // The value itself is shown, whoever computed it.
+            // Keep the first entry, which is the value itself, even if a library computed it.
             if folds.folds(entry) && index > 0 {
                 library.add(entry)
             } else {
                 kept.push(entry.clone())
             }
         }
-        // The origin is at the end.
+        // The last entries describe the origin.
         let ends = kept
             .iter()
             .rev()
@@ -163,7 +163,7 @@ impl Question for Arguments {
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
-        // The branches and calls that led the run to its end.
+        // Also start from the branches and calls that led the run to its end.
         starts.extend(kept.iter().flat_map(branches).take(STARTS));
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
         let (near, cut_near) = match self.offset {
@@ -215,7 +215,7 @@ impl Question for Arguments {
         };
         let fit = |rows: &[WhyEntry]| show(rows, ROWS);
         let (rows, shown) = page(way, self.offset.min(way.len()), fit)?;
-        // The lines get the room that the chain leaves, whether more or less.
+        // The nearest lines get the rows that the chain leaves free.
         let near_rows = (ROWS + BODY).saturating_sub(shown.lines().count());
         let shown = show(rows, near_rows)?;
         let until = self.offset.min(way.len()) + rows.len();
@@ -246,8 +246,8 @@ impl Question for Arguments {
     }
 }
 
-/// The nearest lines of the user's own code that an execution depends on, the nearest first. The
-/// lines of the chain itself are shown anyway.
+/// Returns the lines of the user's own code that an execution depends on, the nearest first. Leaves
+/// out the lines of the chain itself, which are shown anyway.
 fn near(asked: &Subject<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Near>, bool)> {
     let session = asked.session()?;
     let sources = session.sources();
@@ -259,7 +259,7 @@ fn near(asked: &Subject<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<N
         enough: ENOUGH + shown.len(),
         named: NEAR + shown.len(),
     };
-    // A place without a value has no slice.
+    // There is no slice from a place without a value.
     let Ok(NearLines { lines, cut }) = asked.answered(|session| session.near(&query)) else {
         return Ok((Vec::new(), false));
     };
@@ -320,14 +320,14 @@ impl Arguments {
         };
         Ok(WhyQuery {
             digit: self.digit,
-            // An entry may fold several steps, so this many steps are enough for a page.
+            // An entry may fold several steps; eight for each entry are enough.
             steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })
     }
 
-    /// The follow-up questions for moves in libraries: about the calls in the user's own code, and
-    /// about the origin of the moved value. `moved` lists the moves, the earliest first.
+    /// Returns the follow-up questions for moves in libraries. They concern the calls in the user's
+    /// own code and the origin of the moved value. `moved` lists the moves, the earliest first.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
         let (mut all, mut calls) = (Vec::new(), BTreeSet::new());
         for place in moved.take(MOVES) {
@@ -355,7 +355,7 @@ impl Arguments {
         all
     }
 
-    /// The questions to ask when the chain offers no others: about the nearest lines.
+    /// Returns questions about the nearest lines, for a chain that suggests no other questions.
     fn nearest(&self, near: &[Near]) -> Vec<Next> {
         let named = near.iter().filter_map(|one| {
             let at = json!({ "at": one.at.as_ref()? });
@@ -397,7 +397,7 @@ impl Arguments {
                 "the branch that led there".to_owned(),
             );
         };
-        // The chain has ended, so the branch that led to its end comes first.
+        // If the chain has ended, the branch that led to its end comes first.
         let is_end = |entry: &&&WhyEntry| matches!(entry, WhyEntry::End(_));
         let is_step = |entry: &&&WhyEntry| !is_end(entry);
         for entry in entries
@@ -439,7 +439,7 @@ impl Arguments {
                 }
             }
         }
-        // If all leads are in libraries, they are the way to the user's own code.
+        // If all suggestions are in libraries, they are the only way back to the user's own code.
         if !all.iter().any(|one| one.own && one.tool == Self::NAME) {
             all.iter_mut().for_each(|one| one.own = true);
         }
@@ -447,7 +447,7 @@ impl Arguments {
     }
 }
 
-/// The branches of the user's own code that led to the end of the run.
+/// Returns the branches of the user's own code that led to the end of the run.
 fn branches(entry: &WhyEntry) -> Vec<&WhyPlace> {
     let WhyEntry::Led { frames, .. } = entry else {
         return Vec::new();

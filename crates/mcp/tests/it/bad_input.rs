@@ -1,11 +1,11 @@
-//! Whatever is no message gets one error in the protocol's own form, and the next message is
+//! Input that is not a message gets one error in the protocol's own form, and the next message is
 //! answered.
 
 use serde_json::{Value, json};
 
 use crate::{INITIALIZE, after_initialize, answers, folder, text};
 
-/// One line, and the code of the only error that it gets.
+/// Checks that a line gets exactly one error, with this code.
 #[track_caller]
 fn refused(line: &[u8], code: i64, id: &Value) {
     let folder = folder();

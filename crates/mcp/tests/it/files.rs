@@ -32,7 +32,7 @@ fn nothing_outside_of_the_roots_is_opened() {
         let said = text(&result);
         assert!(said.contains("outside of the roots"), "{path}: {said}");
     }
-    // Links that stay inside are followed, and so are whole paths.
+    // Links that stay inside the roots are followed, and absolute paths are accepted.
     let whole = inside.path().canonicalize().unwrap().join("forever.aft");
     for path in [
         "forever.aft",
@@ -79,7 +79,7 @@ fn a_recording_that_is_replaced_or_cut_is_noticed() {
     // Only the question's own additions changed it.
     let again = connection.call("why", &question);
     assert_eq!(again, first);
-    // Another file takes its place.
+    // Another file replaces the recording.
     let other = folder.path().join("other.aft");
     recording(&other);
     fs::rename(&other, &at).unwrap();
@@ -87,14 +87,14 @@ fn a_recording_that_is_replaced_or_cut_is_noticed() {
     let notes = replaced["structuredContent"]["notes"].to_string();
     assert!(notes.contains("was replaced"), "{replaced}");
     assert!(text(&replaced).contains("note: forever.aft was replaced"));
-    // It is cut off.
+    // The file is cut off.
     let length = fs::metadata(&at).unwrap().len();
     let file = fs::OpenOptions::new().write(true).open(&at).unwrap();
     file.set_len(length / 2).unwrap();
     let cut = connection.call("overview", &json!({ "recording": "forever.aft" }));
     let said = cut.to_string();
     assert!(cut["isError"] == true || said.contains("shorter"), "{said}");
-    // It was removed.
+    // The file was removed.
     fs::remove_file(&at).unwrap();
     let gone = connection.call("why", &question);
     assert!(text(&gone).contains("not found"), "{gone}");

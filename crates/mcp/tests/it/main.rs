@@ -1,5 +1,5 @@
-//! The server from outside: the protocol, and its reaction to bad input. The answers of tools are
-//! compared with the command line's JSON in that crate.
+//! Tests the server from outside: the protocol, and its reaction to bad input. The tests of the
+//! command line compare the tools' answers with its JSON.
 
 mod bad_input;
 mod files;
@@ -15,20 +15,20 @@ use afterimage_mcp::{Roots, serve};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A recording of a program without lines that was stopped after 383 blocks.
+/// Makes a recording of a program without lines that was stopped after 383 blocks.
 pub fn recording(at: &Path) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/freeze/forever.aft");
     fs::copy(kept, at).unwrap();
 }
 
-/// A folder with that recording, as `forever.aft`.
+/// Makes a folder with this recording as `forever.aft`.
 pub fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     recording(&folder.path().join("forever.aft"));
     folder
 }
 
-/// The roots that are one folder.
+/// Returns roots with one folder.
 pub fn roots(folder: &Path) -> Roots {
     Roots::new(&[PathBuf::from(folder)]).unwrap()
 }
@@ -47,7 +47,7 @@ impl Write for Collected {
     }
 }
 
-/// All answers to some bytes.
+/// Returns all answers to this input.
 pub fn answers(folder: &Path, input: &[u8]) -> Vec<Value> {
     let collected = Collected::default();
     serve(&roots(folder), &mut &*input, collected.clone()).unwrap();
@@ -61,7 +61,8 @@ pub fn answers(folder: &Path, input: &[u8]) -> Vec<Value> {
 /// The first message of a client.
 pub const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
-/// Returns the answers to some lines after the initialisation, without the answer to that.
+/// Returns the answers to some lines after the initialisation, without the answer to the
+/// initialisation.
 pub fn after_initialize(folder: &Path, lines: &[&str]) -> Vec<Value> {
     let mut input = format!("{INITIALIZE}\n");
     for line in lines {
@@ -74,7 +75,7 @@ pub fn after_initialize(folder: &Path, lines: &[&str]) -> Vec<Value> {
     all
 }
 
-/// A connection on which one call follows the other.
+/// A connection on which calls follow one another.
 pub struct Connection {
     to: PipeWriter,
     from: BufReader<PipeReader>,
@@ -83,7 +84,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Starts a server that may look into a folder.
+    /// Starts a server that may read a folder.
     pub fn open(folder: &Path) -> Self {
         let (input, to) = io::pipe().unwrap();
         let (from, output) = io::pipe().unwrap();
@@ -130,7 +131,7 @@ impl Connection {
     }
 }
 
-/// The text of a result.
+/// Returns the text of a result.
 pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }

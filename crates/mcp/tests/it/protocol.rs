@@ -1,4 +1,4 @@
-//! Initialisation, the list of tools, calls.
+//! Tests initialisation, the list of tools, and calls.
 
 use std::io::{self, Write};
 use std::path::Path;

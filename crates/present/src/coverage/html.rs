@@ -1,4 +1,4 @@
-//! A profile as an HTML page: an overview by file, then each file with its counts.
+//! Writes a profile as an HTML page: an overview by file, then each file with its counts.
 //!
 //! Input: the coverage, and source text. Output: one page. Code that never ran is marked with a
 //! sign, not only with a colour.
@@ -17,7 +17,7 @@ use crate::page::{self, CountedLine, LEGEND, count, escaped};
 use crate::profile::ProfileView;
 use crate::text::summary;
 
-/// The overview, lists of functions, and the marks of lines.
+/// The style of the overview, the lists of functions, and the marks of lines.
 const STYLE: &str = "
 section { content-visibility: auto; contain-intrinsic-size: auto 40rem; border-top: 1px solid var(--line); margin-top: 2.5rem } section h2 { margin: 1rem 0 .5rem }
 .tiles { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.5rem 0 }
@@ -31,12 +31,13 @@ section { content-visibility: auto; contain-intrinsic-size: auto 40rem; border-t
 details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
 ";
 
-/// The number of operators to list for functions without source, the most executed functions first.
+/// The maximum number of operators to list for functions without source. The most executed
+/// functions come first.
 const LISTED: usize = 20_000;
 
 /// Writes the page of a profile: all files of the user's own code and, if the filter says so, only
-/// a sum for libraries. If the filter selects all of the user's own code and there is none, shows
-/// all code.
+/// a sum for libraries. If the filter selects the user's own code and there is none, shows all
+/// code.
 ///
 /// # Errors
 /// [`PresentError::NoCode`] if the filter leaves out all files. Other errors if `out` fails or the
@@ -93,7 +94,7 @@ pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), Pr
     page::end(out)
 }
 
-/// The table of files, and the files.
+/// Writes the table of files, and the files.
 fn by_file(
     out: &mut dyn Write,
     view: &ProfileView<'_>,
@@ -133,10 +134,10 @@ fn by_file(
     Ok(())
 }
 
-/// The number of a file's functions that are listed without a click. A click shows the rest.
+/// The number of a file's functions that are listed before a click shows the rest.
 const OPEN: usize = 12;
 
-/// The functions of a file.
+/// Writes the functions of a file.
 fn functions(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -189,7 +190,7 @@ fn functions(
     Ok(writeln!(out, "</tbody></table></div></details>")?)
 }
 
-/// The text of a file with its counts.
+/// Writes the text of a file with its counts.
 fn annotated(
     out: &mut dyn Write,
     section: usize,
@@ -229,8 +230,8 @@ fn annotated(
     page::end_source(out)
 }
 
-/// Writes functions without a known line. If no function has lines, also lists the operators of as
-/// many functions as fit.
+/// Writes functions without a known line. If no function has lines, also lists the operators of the
+/// functions that fit.
 fn without_lines(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -277,7 +278,7 @@ fn without_lines(
 /// A function and its operators.
 type Listed<'r> = (&'r FunctionRow, Vec<OperatorCount>);
 
-/// The functions whose operators fit.
+/// Returns the functions whose operators fit.
 fn listed<'r>(
     profile: &Profile<'_>,
     rows: &[&'r FunctionRow],
@@ -298,7 +299,7 @@ fn listed<'r>(
     Ok(listed)
 }
 
-/// Functions as WebAssembly text with counts.
+/// Writes functions as WebAssembly text with counts.
 fn listings(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -1,4 +1,4 @@
-//! The beginning of the page: totals, and the table of files.
+//! Writes the beginning of the page: the totals, and the table of files.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use crate::PresentError;
 use crate::number::{counted, grouped, percent};
 use crate::page::escaped;
 
-/// The totals, side by side.
+/// Writes the totals side by side.
 pub(super) fn tiles(
     out: &mut dyn Write,
     sums: &[(&'static str, Ran); 3],
@@ -25,12 +25,13 @@ pub(super) fn tiles(
     Ok(writeln!(out, "</div>")?)
 }
 
-/// `35 of 40`.
+/// Writes a sum as `35 of 40`.
 fn of(sum: Ran) -> String {
     format!("{} of {}", grouped(sum.ran), grouped(sum.all))
 }
 
-/// The filled part of a bar. The bar is full only if everything ran, and empty only if nothing ran.
+/// Returns the filled part of a bar. The bar is full only if everything ran, and empty only if
+/// nothing ran.
 fn bar(sum: Ran) -> String {
     let Ran { ran, all } = sum;
     let width = match ran {
@@ -45,7 +46,7 @@ fn bar(sum: Ran) -> String {
     )
 }
 
-/// A file of the table: its path, and the number of its section, if any.
+/// A file of the table: its path, and the number of its section if it has one.
 pub(super) struct Entry<'p> {
     pub(super) path: &'p str,
     pub(super) section: Option<usize>,
@@ -53,7 +54,7 @@ pub(super) struct Entry<'p> {
     pub(super) found: bool,
 }
 
-/// Writes the table of files, and says what it leaves out.
+/// Writes the table of files, and names the parts that it leaves out.
 pub(super) fn files(
     out: &mut dyn Write,
     coverage: &Coverage<'_>,
@@ -123,7 +124,7 @@ pub(super) fn files(
     left_out(out, &coverage.left_out)
 }
 
-/// Returns the percentage, and the two numbers.
+/// Writes the percentage and the two numbers as cells.
 fn cells(sum: Ran) -> String {
     if sum.all == 0 {
         return "<td class=\"n\"></td><td class=\"n soft\">–</td>".to_owned();
@@ -136,7 +137,8 @@ fn cells(sum: Ran) -> String {
     )
 }
 
-/// The folder that contains all files, with its separator; empty if there is none.
+/// Returns the folder that contains all files, with a trailing separator, or an empty text if there
+/// is none.
 fn folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
     let parent = |path: &'p str| &path[..path.rfind(['/', '\\']).map_or(0, |at| at + 1)];
     let Some(first) = paths.next() else {
@@ -151,7 +153,7 @@ fn folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
     folder
 }
 
-/// One line about libraries.
+/// Writes one line about libraries.
 fn left_out(out: &mut dyn Write, left_out: &LeftOut<'_>) -> Result<(), PresentError> {
     let LeftOut {
         files,

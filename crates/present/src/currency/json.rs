@@ -1,4 +1,4 @@
-//! Currency reports for programs.
+//! Writes currency reports for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,8 +7,8 @@ use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Unrepor
 use crate::document::objects::{Function, Position, TypedValue};
 use crate::document::{Document, NoRows};
 
-/// Whether a variable of an optimised run is current: at each stop, whether a debugger shows the
-/// value that the source implies. docs/CURRENCY.md has the rules.
+/// Whether a debugger, at each stop of an optimised run, shows the value of a variable that the
+/// source implies. docs/CURRENCY.md has the rules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyDocument {
     /// The variable, or an expression.
@@ -20,14 +20,14 @@ pub struct CurrencyDocument {
     pub at: String,
     /// The number of arrivals of the runs at the line.
     pub arrivals: CurrencyArrivals,
-    /// The number of these stops of the optimised run at which the variable was examined.
+    /// The number of stops of the optimised run at which the variable was examined.
     pub looked_at: usize,
-    /// The number of these stops by verdict.
+    /// The number of examined stops by verdict.
     #[serde(flatten)]
     pub counts: CurrencyCounts,
     /// The stops.
     pub stops: Vec<CurrencyStop>,
-    /// The first stop at which the variable is not current, and why.
+    /// The first stop at which the variable is not current, and the reason.
     pub explained: Option<CurrencyExplained>,
 }
 
@@ -58,17 +58,17 @@ impl From<[u64; 2]> for CurrencyArrivals {
 /// The number of stops by verdict.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyCounts {
-    /// The shown value is the one that the source implies.
+    /// Stops at which the shown value is the value that the source implies.
     pub current: u64,
-    /// The shown value differs from the one that the source implies.
+    /// Stops at which the shown value differs from the value that the source implies.
     pub not_current: u64,
-    /// Nothing is shown.
+    /// Stops at which nothing is shown.
     pub not_available: u64,
-    /// The source has not assigned the variable yet.
+    /// Stops at which the source has not assigned the variable yet.
     pub not_set: u64,
-    /// It is unknown whether the shown and the expected value are the same.
+    /// Stops at which it is unknown whether the shown and the expected value are the same.
     pub not_comparable: u64,
-    /// The corresponding moment of the unoptimised run is unknown.
+    /// Stops whose corresponding moment in the unoptimised run is unknown.
     pub not_told: u64,
 }
 
@@ -100,16 +100,16 @@ pub struct CurrencyStop {
     pub expected: Option<CurrencyValue>,
     /// The corresponding arrival in the unoptimised run.
     pub unoptimised: Option<CurrencyArrival>,
-    /// For `not current`: the differing part; empty for all of it.
+    /// The differing part, for `not current`; empty for the whole variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// For `not available` and `not comparable`: the reason.
+    /// The reason, for `not available` and `not comparable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// For `not told`: the code that gave a different value, if counting found a counterpart.
+    /// The code that gave a different value, for `not told` if counting found a counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<CurrencyDiffers>,
-    /// For `not told`: the code that cannot be distinguished, if counting found a counterpart.
+    /// The code that cannot be distinguished, for `not told` if counting found a counterpart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<CurrencyAlike>,
 }
@@ -161,18 +161,19 @@ pub struct CurrencyAlike {
     pub column: Option<u32>,
 }
 
-/// Why a variable is not current at a stop.
+/// The reason why a variable is not current at a stop.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyExplained {
     /// The stop.
     pub number: u64,
-    /// The part of the variable; empty for all of it.
+    /// The part of the variable; empty for the whole variable.
     pub part: String,
     /// `hoisted`, `delayed`, `dropped`, `removed`, `not executed` or `unknown`.
     pub cause: &'static str,
-    /// The time: in the unoptimised run for `hoisted`, otherwise in the optimised run.
+    /// The time of the assignment: in the unoptimised run for `hoisted`, otherwise in the optimised
+    /// run.
     pub t: Option<u64>,
-    /// For `unknown`: the reason.
+    /// The reason, for `unknown`.
     pub why: Option<String>,
     /// The assignment of the expected value.
     pub expected: Option<CurrencyAssigned>,
@@ -182,13 +183,13 @@ pub struct CurrencyExplained {
     pub place: Option<String>,
 }
 
-/// The maker of a value.
+/// The origin of a value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CurrencyAssigned {
     /// An operator.
     By(CurrencyOperator),
-    /// `"beginning"`: the value was there when the run began.
+    /// `"beginning"`: the value existed when the run began.
     Beginning(&'static str),
 }
 

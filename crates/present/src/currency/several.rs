@@ -1,4 +1,4 @@
-//! Reports on all variables at a line.
+//! Writes reports on all variables at a line.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
-/// Writes the number of verdicts for each variable, for a person. All reports are about the same
+/// Writes the numbers of verdicts for each variable, for people. All reports are about the same
 /// stops.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ pub struct CurrenciesDocument {
     pub at: String,
     /// The number of arrivals of the runs at the line.
     pub arrivals: CurrencyArrivals,
-    /// The number of these stops of the optimised run at which the variables were examined.
+    /// The number of stops of the optimised run at which the variables were examined.
     pub looked_at: usize,
     /// The variables.
     pub variables: Vec<CurrencyVariable>,
@@ -103,10 +103,10 @@ pub struct CurrencyVariable {
     /// Its type, if there was a value.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
-    /// The number of these stops by verdict.
+    /// The number of examined stops by verdict.
     #[serde(flatten)]
     pub counts: CurrencyCounts,
-    /// The first stop at which the variable is not current, and why.
+    /// The first stop at which the variable is not current, and the cause.
     pub explained: Option<CurrencyFirst>,
 }
 

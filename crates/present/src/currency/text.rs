@@ -1,4 +1,4 @@
-//! Currency reports for people.
+//! Writes currency reports for people.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use crate::number::{counted, grouped};
 use crate::table::{plain, shortened};
 use crate::value::value_text;
 
-/// The largest number of characters in a value.
+/// The maximum number of characters in a value.
 const LONGEST: usize = 60;
 
-/// Writes the results for a person: a summary in one sentence, the number of verdicts, and why the
+/// Writes the results for people: a summary in one sentence, the numbers of verdicts, and why the
 /// variable is not current at the first such stop. With `all`, lists each stop after the summary.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ fn named(report: &CurrencyReport) -> String {
     plain(&report.variable)
 }
 
-/// `#4 (t=1,234)`
+/// Writes the number and the time of a stop: `#4 (t=1,234)`.
 fn when(row: &CurrencyRow) -> String {
     format!("#{} (t={})", grouped(row.number), grouped(row.time))
 }
@@ -148,7 +148,7 @@ fn unreported(report: &CurrencyReport, why: Option<Unreported>) -> String {
     )
 }
 
-/// The values of both runs at a stop.
+/// Writes the values of both runs at a stop.
 fn values(out: &mut dyn Write, row: &CurrencyRow) -> Result<(), PresentError> {
     writeln!(out, "  optimised    {}: {}", when(row), value(&row.shown))?;
     if let (Some((number, time)), Some(expected)) = (row.counterpart, &row.expected) {
@@ -205,7 +205,7 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     Ok(())
 }
 
-/// The number of verdicts, with the first stop of each.
+/// Writes the number of stops with each verdict, and the first of them.
 fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
     let mut groups: Vec<(&'static str, String, u64, &CurrencyRow)> = Vec::new();
     for row in &report.rows {

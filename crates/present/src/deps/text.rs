@@ -1,4 +1,4 @@
-//! Dependences as text: a tree that indents each step.
+//! Writes dependences as text: a tree that indents each step.
 
 use std::io::Write;
 
@@ -53,7 +53,7 @@ fn head(out: &mut dyn Write, statement: &DepsStatement) -> Result<(), PresentErr
     Ok(())
 }
 
-/// The message that nothing was found.
+/// Returns the message that nothing was found.
 fn nothing(report: &DepsReport, statement: Option<&DepsStatement>) -> &'static str {
     let trapped = statement.is_some_and(|statement| statement.trapped.is_some());
     match (report.direction, report.along) {
@@ -149,7 +149,7 @@ fn value(of: &Dependence) -> String {
     }
 }
 
-/// The origin of a dependence.
+/// Describes the origin of a dependence.
 fn origin(from: &DependsOn) -> String {
     match from {
         DependsOn::Operator(execution)
@@ -181,7 +181,7 @@ fn host_gave(host: &HostGave) -> String {
     }
 }
 
-/// The time and the operator.
+/// Writes the time and the operator.
 fn at(execution: &DepsExecution) -> String {
     format!("t={}  {}", grouped(execution.t), operator(execution))
 }
@@ -195,7 +195,7 @@ fn operator(execution: &DepsExecution) -> String {
     )
 }
 
-/// A block that ran because of a decision or call.
+/// Describes a block that ran because of a decision or call.
 fn run(block: &BlockRun) -> String {
     let t = grouped(block.t);
     let place = place_of(block.source.as_ref(), &block.function);
@@ -212,7 +212,7 @@ fn place_of(line: Option<&SourceLine>, function: &Function) -> String {
     format!("{}  in {}", plain(&line), plain(&function.name))
 }
 
-/// The values that an execution gave.
+/// Writes the values that an execution gave.
 fn gave(values: &[TypedValue], trapped: Option<&str>) -> String {
     match trapped {
         Some(why) => format!("  trapped ({why})"),
@@ -224,7 +224,7 @@ fn gave(values: &[TypedValue], trapped: Option<&str>) -> String {
     }
 }
 
-/// Describes where the host read.
+/// Describes the place where the host read.
 fn place(range: &MemoryRange) -> String {
     let &MemoryRange {
         memory,
@@ -244,10 +244,9 @@ fn place(range: &MemoryRange) -> String {
     }
 }
 
-/// Shows the first of some bytes: as text if they are printable, otherwise half as many in
-/// hexadecimal.
+/// Shows the first of some bytes, as text if they are printable, and otherwise in hexadecimal.
 fn shown(held: &[u8], length: u64) -> String {
-    /// The number of bytes to show in hexadecimal.
+    /// The maximum number of bytes to show in hexadecimal.
     const DIGITS: usize = 12;
     let more = if length > held.len() as u64 {
         "…"

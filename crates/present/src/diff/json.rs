@@ -1,4 +1,4 @@
-//! The differences as JSON.
+//! Writes the differences as JSON.
 
 use afterimage_analyses::diff::{CallPlace, HostBytes, Written};
 use afterimage_ids::{BlockId, FuncId};
@@ -55,8 +55,8 @@ pub struct DiffSide {
     pub length: u64,
 }
 
-/// How two executions ended, in the words of `ending` of `afterimage/info/2`; `null` if that is not
-/// recorded.
+/// How two executions ended, in the words of `ending` of `afterimage/info/2`; `null` if the end was
+/// not recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
     /// How the first execution ended.
@@ -94,9 +94,9 @@ pub struct DiffFirst {
 pub struct DiffBytes {
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// The first execution's bytes from there on: at most 32.
+    /// The first execution's bytes from this offset on, at most 32.
     pub a: Vec<u8>,
-    /// The second execution's bytes from there on: at most 32.
+    /// The second execution's bytes from this offset on, at most 32.
     pub b: Vec<u8>,
 }
 
@@ -169,9 +169,9 @@ pub struct DiffOutput {
     pub output_line: u64,
     /// The bytes of that line before the difference.
     pub before: Vec<u8>,
-    /// The output of the first execution; `null` if there is no more.
+    /// The output of the first execution; `null` if its output ends earlier.
     pub a: Option<DiffWritten>,
-    /// The output of the second execution; `null` if there is no more.
+    /// The output of the second execution; `null` if its output ends earlier.
     pub b: Option<DiffWritten>,
 }
 
@@ -193,13 +193,13 @@ pub struct DiffWritten {
 pub struct DiffLine {
     /// The line.
     pub source: Position,
-    /// The first execution's arrivals at it.
+    /// The number of the first execution's arrivals at it.
     pub a: u64,
-    /// The second execution's arrivals at it.
+    /// The number of the second execution's arrivals at it.
     pub b: u64,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -1,4 +1,5 @@
-//! Reports the differences between two programs that are alike, and their effects.
+//! Reports the differences between two programs that are alike, and the effects of these
+//! differences.
 
 use std::io::Write;
 
@@ -17,7 +18,7 @@ use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 use crate::value::value_text;
 
-/// The default number of operators, and of data segments, to show.
+/// The default maximum number of operators to show. The same limit holds for data segments.
 const SHOWN: usize = 10;
 
 /// Writes the differences between two programs that are alike, for a person.
@@ -87,7 +88,7 @@ pub(super) fn alike_text(
     Ok(())
 }
 
-/// The place of an operator; for a constant, with the source line of the statement that uses it.
+/// Returns the place of an operator. A constant has the source line of the statement that uses it.
 fn spot(scene: &StepScene<'_>, replaced: &ReplacedReport) -> Result<Spot, PresentError> {
     let function = replaced.at.function;
     let mut spot = Spot::of(scene, function, Some(replaced.at.op))?;
@@ -98,7 +99,7 @@ fn spot(scene: &StepScene<'_>, replaced: &ReplacedReport) -> Result<Spot, Presen
     Ok(spot)
 }
 
-/// Describes how often an operator was executed, and how often that made a difference.
+/// Describes how often an operator was executed, and how often its result differed.
 fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> String {
     let [a, b] = &replaced.effects;
     match (a.executed, b.executed) {
@@ -157,8 +158,8 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
 }
 
 impl AlikeReport {
-    /// Returns an addition to the sentence that the runs did the same, if a differing operator was
-    /// executed.
+    /// Returns an addition to the sentence that both runs did the same, for the case that a
+    /// differing operator was executed.
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
         if self.replaced.iter().any(executed) {
@@ -169,8 +170,8 @@ impl AlikeReport {
         }
     }
 
-    /// Returns the operators: first those with different results, earliest first; then those for
-    /// which it is unknown whether the results differ; then the rest.
+    /// Returns the operators in order of importance: operators with different results, earliest
+    /// first, then operators with unknown differences, then the others.
     fn ranked(&self) -> Vec<&ReplacedReport> {
         let mut all: Vec<_> = self.replaced.iter().collect();
         all.sort_by_key(|replaced| {
@@ -238,8 +239,8 @@ pub struct DiffReplaced {
     /// The operator in the second program.
     pub b: DiffOperator,
     /// The number of executions of `b` in which the operator of `a` would have had a different
-    /// result from the same operands. It is computed for constants and for operators that compute
-    /// from their operands alone; otherwise `null`.
+    /// result from the same operands. It is `null` unless the operators are constants or compute
+    /// from their operands alone.
     pub otherwise: Option<u64>,
     /// The first of these executions.
     pub first: Option<DiffOtherwise>,
@@ -279,7 +280,7 @@ pub struct DiffOtherwise {
 pub enum DiffResult {
     /// A value.
     Value(TypedValue),
-    /// It traps.
+    /// The operator traps.
     Trap {
         /// The reason.
         trap: String,

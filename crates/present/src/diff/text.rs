@@ -1,4 +1,4 @@
-//! The differences for a person: one sentence, then the evidence.
+//! Writes the differences for people: one sentence, then the evidence.
 
 use std::io::Write;
 
@@ -18,11 +18,11 @@ use crate::sources::Cache;
 use crate::steps::{StepRow, StepScene};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain, width, wrapped};
 
-/// The default number of lines to show.
+/// The default maximum number of lines to show.
 const LINES: usize = 20;
 
-/// Writes how two executions differ, for a person. Lists lines of the selected code, with their
-/// text if available.
+/// Writes the differences between two executions, for people. Lists lines of the selected code,
+/// with their text if available.
 ///
 /// # Errors
 /// If `out` fails or the module cannot be read.
@@ -64,7 +64,8 @@ pub fn diff_text(
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
     let folded = Folded::new(scene.source, code);
-    // One empty line between parts. Parts outside the user's own code become one line at the end.
+    // Separate parts by one empty line. Parts outside the user's own code become one line at the
+    // end.
     let (mut is_first, mut outside) = (true, Vec::new());
     let mut part = |out: &mut dyn Write| {
         if std::mem::take(&mut is_first) {
@@ -119,8 +120,8 @@ pub fn diff_text(
     questions(out, scenes, report, !outside.is_empty())
 }
 
-/// The first difference, with the bytes that differ. If it is in a library, its operators are left
-/// out.
+/// Writes the first difference, with the differing bytes. Leaves out its operators if it is in a
+/// library.
 fn differing(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -145,10 +146,10 @@ fn differing(
     Ok(())
 }
 
-/// How a difference relates to the code that is shown.
+/// The relation of a difference to the shown code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OwnSpot {
-    /// The difference is in that code, or no such code is known.
+    /// The difference is in the shown code, or no code is shown.
     Here,
     /// The difference is in library code that was called here.
     Called(String),
@@ -186,7 +187,7 @@ impl DiffReport {
     }
 }
 
-/// The line of shown code that contains a place, or into which it was inlined.
+/// Returns the line of shown code that contains a place, or into which its code was inlined.
 fn own_line(
     scene: &StepScene<'_>,
     (function, op): (FuncId, OpId),
@@ -205,7 +206,8 @@ fn own_line(
     }))
 }
 
-/// Every place is [`OwnSpot::Here`] if no code is shown.
+/// Returns the relation of a place to the shown code. If no code is shown, every place is
+/// [`OwnSpot::Here`].
 fn own_spot(
     scene: &StepScene<'_>,
     (function, op): (FuncId, Option<OpId>),
@@ -233,8 +235,8 @@ fn own_spot(
     Ok(OwnSpot::Outside)
 }
 
-/// The questions to ask next. Questions about places in the module come last if the places are
-/// outside the user's own code.
+/// Writes the questions to ask next. Questions about places in the module come last if the places
+/// are outside the user's own code.
 fn questions(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -255,7 +257,7 @@ fn questions(
     Ok(())
 }
 
-/// The first difference between the two executions, and its place.
+/// Describes the first difference between the two executions, and its place.
 fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport,
@@ -271,7 +273,7 @@ fn sentence(
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
         (_, None) => format!("{b} has ended there"),
-        // If one operator replaced the other, perhaps only one of them is a statement.
+        // If one operator replaced the other, perhaps only one of the two is a statement.
         (Some(x), Some(y)) if (x.time, x.function) == (y.time, y.function) && x.op != y.op => {
             "a different operator is executed".to_owned()
         }
@@ -329,7 +331,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     }
 }
 
-/// The width of the column after the name of a side.
+/// Returns the width of the column after the name of a side.
 fn room(scene: &StepScene<'_>, side: &str) -> Option<usize> {
     let taken = width(side) + 4;
     scene
@@ -349,7 +351,8 @@ fn step_text(
     }
 }
 
-/// The open calls in shown code, without the innermost if the preceding sentence names it.
+/// Writes the open calls in shown code, without the innermost call if the preceding sentence names
+/// it.
 fn called_from(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -459,7 +462,7 @@ pub(super) fn put_out(
     Ok(())
 }
 
-/// The common name of a file descriptor.
+/// Returns the common name of a file descriptor.
 pub(super) fn descriptor(number: u32) -> String {
     match number {
         1 => "standard output".to_owned(),
@@ -531,7 +534,7 @@ fn line_counts(
     Ok(())
 }
 
-/// The ratio B/A of two counts.
+/// Writes the ratio B/A of two counts.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, _] => "only B".to_owned(),

@@ -20,7 +20,7 @@ use crate::number::{counted, grouped};
 use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
-/// Writes how two versions differ, for a person.
+/// Writes the differences between two versions, for people.
 ///
 /// # Errors
 /// If `out` fails or a module cannot be read.
@@ -65,7 +65,8 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    // Without output, a fault could be invisible. How the runs ended is visible, too.
+    // The versions visibly behave the same if they printed the same and ended in the same way.
+    // Without any output, a fault could be invisible.
     let is_same = *any && outputs.is_empty() && report.endings.is_none();
     if is_same && !report.divergences.is_empty() {
         writeln!(
@@ -87,8 +88,8 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows computations of the second version whose result differs from that of every computation of
-/// the first version with the same operands.
+/// Shows computations of the second version with a result that no computation of the first version
+/// has for the same operands.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchView<'_>,
@@ -133,7 +134,7 @@ fn suspicious(
     more(out, suspects.len(), top)
 }
 
-/// `@0x1f3#1 i32.add`: its first execution is wrong.
+/// Writes the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
 fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
@@ -165,7 +166,7 @@ pub fn versions_questions(
         for (at, (side, statement)) in sides.into_iter().enumerate() {
             let place = format!("@{}", side.tell(statement)?.offset);
             let why = why_command(side.name, &place, first.numbers[at]);
-            // The result of a call is not its argument.
+            // If an argument differs, ask about it instead of the result of the call.
             let why = match first.arguments {
                 Some(arguments) => format!("{why} --operand {}", arguments[at]),
                 None => why,
@@ -186,7 +187,7 @@ pub fn versions_questions(
     Ok(questions)
 }
 
-/// Executions of two versions of a program, compared.
+/// A comparison of the executions of two versions of a program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsDocument {
     /// The recording of the first version.
@@ -201,15 +202,16 @@ pub struct VersionsDocument {
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
-    /// Corresponding statements with different values: those with the origin `computed` first, then
-    /// by time.
+    /// Corresponding statements with different values. Statements with the origin `computed` come
+    /// first, then the others by time.
     pub divergences: Vec<MatchDivergence>,
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
     /// otherwise the same. Others are computations whose corresponding operands agree at first, but
-    /// whose first result differs from that of every match. At least three later statements then
-    /// differ, too. Replacements come first, then those followed by most wrong statements.
+    /// whose first result differs from the result of every match. At least three later statements
+    /// then differ, too. Replacements come first, then the computations that the most wrong
+    /// statements follow.
     pub suspects: Vec<VersionsSuspect>,
     /// The number of suspects that `--limit` left out.
     pub more_suspects: usize,
@@ -234,9 +236,9 @@ pub struct VersionsOutput {
     pub output_line: u64,
     /// The bytes of that line before the difference.
     pub before: Vec<u8>,
-    /// The output of the first version; `null` if there is no more.
+    /// The output of the first version; `null` if its output ends earlier.
     pub a: Option<VersionsWritten>,
-    /// The output of the second version; `null` if there is no more.
+    /// The output of the second version; `null` if its output ends earlier.
     pub b: Option<VersionsWritten>,
 }
 
@@ -256,14 +258,14 @@ pub struct VersionsSuspect {
     pub b: MatchStatement,
     /// The time of its first execution.
     pub t: u64,
-    /// The statement of `a` in its place, if the function is otherwise the same.
+    /// The statement of `a` that it replaces, if the function is otherwise the same.
     pub replaces: Option<MatchStatement>,
-    /// The number of wrong statements among the 256 nearest ones after it: statements that
-    /// certainly correspond, and whose values differ from the first execution on.
+    /// The number of wrong statements among the 256 nearest statements after it. A wrong statement
+    /// certainly corresponds to one of `a`, and its values differ from the first execution on.
     pub wrong: usize,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If a module cannot be read.
@@ -316,7 +318,7 @@ pub(crate) fn versions_document(
     })
 }
 
-/// Two versions of a program, compared.
+/// A comparison of two versions of a program.
 pub struct VersionsView<'r> {
     /// The matching.
     pub report: MatchView<'r>,
@@ -327,7 +329,7 @@ pub struct VersionsView<'r> {
 }
 
 impl VersionsView<'_> {
-    /// The questions to continue with.
+    /// Returns the questions to continue with.
     ///
     /// # Errors
     /// If a module cannot be read.
@@ -335,7 +337,7 @@ impl VersionsView<'_> {
         versions_questions(&self.report, &self.suspects, &self.outputs.differences)
     }
 
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

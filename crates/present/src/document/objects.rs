@@ -1,4 +1,4 @@
-//! Objects that occur in several documents.
+//! Defines objects that occur in several documents.
 
 use afterimage_ids::FuncId;
 use afterimage_profile::SourceLine;
@@ -21,7 +21,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// A function with its name.
+    /// Creates a function with its name.
     pub fn new(names: &Names, function: FuncId) -> Self {
         Self {
             index: function.as_u32(),
@@ -43,7 +43,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// A line of a file.
+    /// Creates the position of a line of a file.
     pub fn line(file: &str, line: u32) -> Self {
         Self {
             file: file.to_owned(),
@@ -52,7 +52,7 @@ impl Position {
         }
     }
 
-    /// A place in a file.
+    /// Creates a position in a file.
     pub fn new(file: &str, at: Location) -> Self {
         Self {
             column: (at.column > 0).then_some(at.column),
@@ -99,7 +99,7 @@ pub struct TypedValue {
     pub kind: &'static str,
     /// Its exact bits, in hexadecimal.
     pub bits: String,
-    /// The number, with a sign for integers. Absent if a double does not represent it exactly: for
+    /// The number. Integers are signed. Absent if a double cannot represent the value exactly: for
     /// integers beyond 2^53, infinities, NaN, vectors and references.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_number: Option<Number>,
@@ -135,7 +135,7 @@ impl Number {
 }
 
 impl TypedValue {
-    /// A value.
+    /// Creates a value.
     pub fn new(ty: ValType, bits: Bits) -> Self {
         Self {
             kind: type_text(ty),
@@ -183,7 +183,7 @@ impl From<MemoryRange> for Range {
     }
 }
 
-/// Bytes in hexadecimal.
+/// Writes bytes in hexadecimal.
 pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

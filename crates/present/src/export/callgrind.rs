@@ -1,9 +1,9 @@
-//! Costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
+//! Writes costs in the format of Callgrind, for `callgrind_annotate` and KCachegrind.
 //!
-//! A profile has one event, `Instr` (executed WebAssembly instructions), and no calls, because edge
-//! counts do not determine the total cost of a call. (On gprof's guess, see Ponder and Fateman
-//! 1988.) A path has the event `Blocks` (executed basic blocks), and calls with their inclusive
-//! cost.
+//! A profile has one event, `Instr` (executed WebAssembly instructions). It has no calls, because
+//! edge counts do not determine the total cost of a call. For gprof's estimate of this cost, see
+//! Ponder and Fateman 1988. A path has the event `Blocks` (executed basic blocks), and calls with
+//! their inclusive cost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
@@ -90,23 +90,22 @@ enum Party {
     LeftOut,
 }
 
-/// The blocks that a caller executes itself, and its calls, by line; `None` is where it is
-/// declared.
+/// The blocks that a caller executes itself, and its calls, by line. `None` stands for the line of
+/// its declaration.
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: BTreeMap<Option<Line>, u64>,
-    /// For each callee, the number of calls and the blocks executed in them.
+    /// The number of calls to each callee, and of blocks executed in them.
     calls: BTreeMap<Option<Line>, BTreeMap<Party, (u64, u64)>>,
 }
 
-/// Writes the blocks that each function executes itself, and for each caller and callee the number
-/// of calls and their inclusive cost, by line. A call inside another call of the same function
-/// costs nothing, because its blocks belong to the outermost call. So the costs of a function's
-/// calls add up to its inclusive cost, as `callgrind_annotate` expects. An inlined function appears
-/// as a function with 1 call, because Callgrind's tools would take 0 calls for the caller's own
-/// cost. Merged calls and gaps in the path have names in brackets. Blocks without a line, and all
-/// blocks of a tree without lines, are at the line where the function is declared. O(contexts ·
-/// log).
+/// Writes the blocks that each function executes itself, by line. For each caller and callee, also
+/// writes the number of calls and their inclusive cost. A call inside another call to the same
+/// function costs nothing, because its blocks belong to the outermost call. So the costs of a
+/// function's calls add up to its inclusive cost, as `callgrind_annotate` expects. An inlined
+/// function appears as a function with 1 call, because Callgrind's tools would take 0 calls for the
+/// caller's own cost. Merged calls and gaps in the path have names in brackets. A block without a
+/// line is at the line where its function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -169,7 +168,7 @@ pub fn callgrind_calls(
     Ok(())
 }
 
-/// The costs of all functions.
+/// Returns the costs of all functions.
 fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
     let mut costs: BTreeMap<Party, Cost> = BTreeMap::new();
     let nested = nested(tree, frames);
@@ -220,10 +219,10 @@ fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
     costs
 }
 
-/// The contexts inside another context of the same function. The format identifies functions by
-/// name and file.
+/// Returns which contexts are inside another context of the same function. The format identifies
+/// functions by name and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
-    // Lines of a function are not functions.
+    // Skip contexts that are lines, not functions.
     let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();
     let mut active: HashMap<(&str, Option<FileId>), usize> = HashMap::new();
     let mut nested = vec![false; tree.contexts.len()];

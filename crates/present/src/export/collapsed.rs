@@ -1,4 +1,5 @@
-//! Calling contexts as folded stacks, for flame graphs: `flamegraph.pl`, inferno, speedscope.
+//! Writes calling contexts as folded stacks, for flame graphs: `flamegraph.pl`, inferno,
+//! speedscope.
 
 use std::io::Write;
 
@@ -21,7 +22,7 @@ pub fn collapsed(
     frames: &Frames<'_>,
 ) -> Result<(), PresentError> {
     each_stack(tree, frames, |stack, blocks| {
-        // Semicolons separate frames, and a line is one stack.
+        // Semicolons separate frames, and newlines separate stacks, so names must not contain them.
         let names = stack
             .iter()
             .map(|frame| escaped(frame.name).replace(';', ":"));

@@ -1,8 +1,7 @@
-//! Calls over time in the processed format of the Firefox Profiler, version 62.
+//! Writes calls over time in the processed format of the Firefox Profiler, version 62.
 //!
-//! A sample represents a stretch with one stack, and its weight is the number of blocks. So the
-//! weights count one sample for each executed block, although a whole stretch is written as one
-//! sample.
+//! A sample represents a stretch of blocks executed with one stack. Its weight is the number of
+//! these blocks, so the weights add up to the number of executed blocks.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -27,8 +26,8 @@ enum Shown {
 #[derive(Default)]
 struct Columns {
     strings: Vec<String>,
-    /// For each frame, whether it stands for merged calls. A frame has the same index as its
-    /// function and its name.
+    /// Whether each frame stands for merged calls. A frame has the same index as its function and
+    /// its name.
     merged: Vec<bool>,
     frames: HashMap<Shown, usize>,
     stack_prefix: Vec<Option<usize>>,
@@ -74,12 +73,12 @@ impl Columns {
     }
 }
 
-/// A block is displayed as a microsecond.
+/// Converts blocks to the profiler's milliseconds. A block is displayed as a microsecond.
 fn milliseconds(blocks: u64) -> f64 {
     blocks as f64 / 1000.0
 }
 
-/// Writes a timeline. Holds the whole timeline in memory first, about 60 bytes for each call.
+/// Writes a timeline. Holds the whole timeline in memory, at about 60 bytes per call.
 ///
 /// # Errors
 /// If `out` fails, or the path cannot be read.
@@ -118,7 +117,7 @@ where
                 ..
             } => {
                 columns.sample(top, at, from - at);
-                // Gaps are shown after the rest, followed by the caller's own blocks in between.
+                // Show the gaps after the merged calls. The caller's own blocks follow.
                 let known = blocks - left_out;
                 for (why, from, blocks) in [
                     (why, from, known),

@@ -1,4 +1,4 @@
-//! Names and declarations of the frames of stacks.
+//! Finds the names and declarations of the frames of stacks.
 
 use afterimage_profile::Source;
 use afterimage_program::{Location, Names, Program};
@@ -13,12 +13,12 @@ pub struct Frames<'a> {
     pub names: &'a Names,
     /// The source positions of the code.
     pub source: &'a dyn Source,
-    /// The functions inlined into them.
+    /// The functions that were inlined into the program's functions.
     pub inlining: &'a Inlining,
 }
 
 impl<'a> Frames<'a> {
-    /// The name that is shown.
+    /// Returns the name that is shown.
     pub fn name(&self, frame: Frame) -> &'a str {
         match frame {
             Frame::Host => "[host]",
@@ -40,8 +40,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// A place in the function: its declaration, if the debug information has it. For a line, the
-    /// line itself.
+    /// Returns the place of a frame: the declaration of a function, if the debug information has
+    /// it, or the line itself for a frame that is a line.
     pub fn place(&self, frame: Frame) -> Option<Location> {
         let place = match frame {
             Frame::Inlined(inlinee) => self.inlining.function(inlinee).place,
@@ -68,7 +68,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// The offset in the original module of a defined function's code.
+    /// Returns the offset in the original module of a defined function's code.
     pub(super) fn address(&self, frame: Frame) -> u32 {
         match frame {
             Frame::Function(function) => {

@@ -1,8 +1,8 @@
-//! Coverage in the tracefile format of lcov, for `genhtml` and editors.
+//! Writes coverage in the tracefile format of lcov, for `genhtml` and editors.
 //!
 //! Functions that the linker removed because nothing called them count as not executed, with their
 //! lines, if the debug information still has them. Functions that an optimiser inlined and folded
-//! away leave no trace of their calls, and count in the same way.
+//! away count in the same way, because they leave no trace of their calls.
 //!
 //! The format follows geninfo(1). Functions and branches belong to the file that they come from.
 //! Functions and branches of unknown origin are left out, because every file in the format has a
@@ -17,9 +17,9 @@ use crate::coverage::{Coverage, CoveredFile, Ran};
 use crate::plain::escaped;
 use crate::{PresentError, Sources};
 
-/// Writes the counts of lines, functions and branches of a profile, for all files or for those that
-/// a filter shows. Files whose source is not available are left out, because `genhtml` stops at
-/// them; if none is, all are written.
+/// Writes the counts of lines, functions and branches of a profile, for all files or for the files
+/// that a filter shows. Leaves out files whose source is not available, because `genhtml` stops at
+/// them. If no source is available, writes all files.
 ///
 /// # Errors
 /// [`PresentError::NoSource`] if no line is known, [`PresentError::NoCode`] if the filter leaves
@@ -82,8 +82,8 @@ fn write(
     let hit = calls.iter().filter(|call| call.0 > 0).count();
     writeln!(out, "FNF:{}\nFNH:{hit}", calls.len())?;
 
-    // Branches of one line are numbered in the order of the program. A branch that was never
-    // reached has no counts.
+    // Branches of one line are numbered in program order. A branch that was never reached has no
+    // counts.
     let (mut last_line, mut on_line) = (0, 0);
     for (line, row) in &file.branches {
         on_line = if *line == last_line { on_line + 1 } else { 0 };

@@ -1,9 +1,9 @@
-//! Calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
+//! Writes calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
 //!
 //! A call is a pair of events `B` and `E`. Both events have its name, although the format needs it
 //! only in `B`, because speedscope and Chrome's DevTools pair the events by name. Merged calls are
-//! one event `X` with their number in its `args`. Events are in order of time, and are written as
-//! they come.
+//! one event `X` with their number in its `args`. Events are written in order of time, without
+//! holding them in memory.
 
 use std::io::Write;
 
@@ -92,7 +92,7 @@ fn edge(out: &mut dyn Write, phase: char, time: u64, name: &str) -> Result<(), P
     Ok(())
 }
 
-/// The deepest level that is shown separately; `null` for all levels.
+/// Returns the deepest level that is shown separately; `None` for all levels.
 fn deepest(head: &TimelineHead<'_>) -> Option<usize> {
     Some(head.limits.depth).filter(|&depth| depth < usize::MAX)
 }

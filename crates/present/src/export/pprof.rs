@@ -1,4 +1,4 @@
-//! Profiles for pprof: its `profile.proto`, compressed with gzip.
+//! Writes profiles for pprof: its `profile.proto`, compressed with gzip.
 //!
 //! A sample represents a *stretch*: adjacent instructions of one block with the same line. Its
 //! address is the stretch's offset in the original module. Its location has the line of each
@@ -96,7 +96,7 @@ pub fn pprof(
         }
     }
     let mut mapping = Message::default();
-    // Has functions, file names, line numbers and inlined frames.
+    // The mapping has functions, file names, line numbers and inlined frames.
     mapping
         .integer(1, 1)
         .integer(7, 1)
@@ -109,7 +109,7 @@ pub fn pprof(
 }
 
 /// Writes the stacks of a path, each with the number of blocks executed in it. A function is at the
-/// line of its declaration; inlined functions are lines in the location of the function that
+/// line of its declaration. Inlined functions are lines in the location of the function that
 /// contains them.
 ///
 /// # Errors
@@ -126,7 +126,7 @@ pub fn pprof_stacks(
         .integer(1, writer.string("blocks"))
         .integer(2, writer.string("count"));
     writer.message.message(1, &value_type);
-    // Merged calls also form a function.
+    // Merged calls are a function, too.
     let mut functions: HashMap<String, (u64, u64)> = HashMap::new();
     let mut locations: HashMap<Vec<u64>, u64> = HashMap::new();
     each_stack(tree, frames, |stack, blocks| {
@@ -134,7 +134,7 @@ pub fn pprof_stacks(
         let mut ids = Vec::new();
         for place in stack.chunk_by(|_, next| is_inlined(next)) {
             let mut lines = Vec::new();
-            // pprof has the innermost first.
+            // pprof expects the innermost frame first.
             for frame in place.iter().rev() {
                 let next = functions.len() as u64 + 1;
                 let key = format!("{:?} {}", frame.frame, frame.name);
@@ -174,7 +174,8 @@ pub fn pprof_stacks(
     writer.finish(out, "Exact counts, in executed basic blocks.", "blocks")
 }
 
-/// The stretches of a body's executed instructions, each with the functions that it comes from.
+/// Returns the stretches of a body's executed instructions, each with the functions that it comes
+/// from.
 fn stretches(instructions: &[Framed]) -> impl Iterator<Item = &[Framed]> {
     let is_same = |(a, frames): &Framed, (b, others): &Framed| {
         let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
@@ -193,9 +194,8 @@ struct Writer {
     message: Message,
     strings: Vec<String>,
     string_ids: HashMap<String, u64>,
-    /// The ids of functions, by the index of a defined function, linkage name and file. For pprof,
-    /// a function has one file, so a function with code in several files appears once for each
-    /// file.
+    /// The ids of functions, by the index of a defined function, linkage name and file. In pprof, a
+    /// function has one file, so a function with code in several files has one id for each file.
     functions: HashMap<(Option<FuncId>, String, Option<FileId>), u64>,
     locations: u64,
     /// Whether a location has several lines.
@@ -227,14 +227,14 @@ impl Writer {
         for text in &self.strings {
             self.message.bytes(6, text.as_bytes());
         }
-        // The time of writing is omitted, so that the same profile gives the same bytes.
+        // Omit the time of writing, so that the same profile gives the same bytes.
         let mut gzip = GzBuilder::new().mtime(0).write(out, Compression::default());
         gzip.write_all(&self.message.0)?;
         gzip.finish()?;
         Ok(())
     }
 
-    /// Writes a function of a stack, and returns the line of its declaration, or 0.
+    /// Writes a function of a stack. Returns the line of its declaration, or 0 if it is unknown.
     fn stack_frame(&mut self, id: u64, frame: &StackFrame<'_>, frames: &Frames<'_>) -> u64 {
         let declared = frame.frame.and_then(|frame| frames.declared(frame));
         let path = declared.map_or_else(String::new, |at| frames.source.line(at).path);

@@ -1,12 +1,12 @@
-//! The part of the Protocol Buffers wire format that a profile needs. A code generator was
-//! rejected: it would be larger than this module and the message together.
+//! Writes the part of the Protocol Buffers wire format that a profile needs. A code generator was
+//! rejected, because it would be larger than this module.
 
 /// A message being written.
 #[derive(Default)]
 pub(crate) struct Message(pub(crate) Vec<u8>);
 
 impl Message {
-    /// Writes a field of an integer type. Zero is the default and is not written.
+    /// Writes a field of an integer type. Omits zero, which is the default.
     pub(crate) fn integer(&mut self, field: u32, value: u64) -> &mut Self {
         if value != 0 {
             self.tag(field, 0);

@@ -1,4 +1,4 @@
-//! Stacks for speedscope, in its own file format.
+//! Writes stacks for speedscope, in its own file format.
 
 use std::collections::HashMap;
 use std::io::Write;

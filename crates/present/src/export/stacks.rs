@@ -1,4 +1,4 @@
-//! The stacks of a tree of calling contexts.
+//! Enumerates the stacks of a tree of calling contexts.
 
 use afterimage_replay::paths::{ContextTree, Frame};
 
@@ -7,14 +7,14 @@ use crate::PresentError;
 
 /// A function on a stack, or a merged or missing part.
 pub(super) struct StackFrame<'f> {
-    /// `None` for a merged or missing part.
+    /// The frame; `None` for a merged or missing part.
     pub frame: Option<Frame>,
     pub name: &'f str,
 }
 
-/// Passes `take` each stack in which blocks are executed, from the outermost function to the
-/// innermost, with the number of these blocks. Merged calls and gaps in the path are frames of
-/// their own. The numbers add up to the number of executed blocks. O(depth) for each.
+/// Passes each stack in which blocks are executed to `take`, with the number of these blocks. A
+/// stack begins with the outermost function. Merged calls and gaps in the path are separate frames.
+/// The numbers add up to the number of executed blocks. O(depth) per stack.
 pub(super) fn each_stack(
     tree: &ContextTree,
     frames: &Frames<'_>,
@@ -24,7 +24,7 @@ pub(super) fn each_stack(
     let shorter = format!("[calls below {} blocks]", limits.min);
     let deeper = format!("[calls deeper than {}]", limits.depth);
     let mut stack: Vec<StackFrame<'_>> = Vec::new();
-    // The number of frames at each depth; the host has none.
+    // The number of frames at each depth. The host has no frame.
     let mut lengths: Vec<usize> = Vec::new();
     for (at, depth) in tree.walk() {
         let context = &tree.contexts[at];

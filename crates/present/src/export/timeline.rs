@@ -1,4 +1,4 @@
-//! The common parts of timelines for tools that show time.
+//! Holds the common parts of timelines, for tools that show time.
 
 use afterimage_program::Names;
 use afterimage_replay::paths::{Merging, TimelineLimits, Window};
@@ -19,7 +19,7 @@ pub struct TimelineHead<'a> {
 /// The meaning of the other tool's clock.
 pub(crate) const CLOCK: &str = "executed basic blocks; 1 block is shown as 1 microsecond";
 
-/// The name of merged calls.
+/// Returns the name of merged calls.
 pub(crate) fn merged_name(why: Merging, limits: TimelineLimits) -> String {
     match why {
         Merging::Shorter => format!("… calls shorter than {} blocks", limits.min),

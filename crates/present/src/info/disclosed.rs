@@ -25,8 +25,8 @@ pub struct InfoDisclosed {
     pub debug_bytes: u64,
     /// The number of source files that the debug information names.
     pub debug_paths: u64,
-    /// The folders of these files, without nested folders. The author's own folders come before
-    /// those of libraries.
+    /// The folders of these files, without nested folders. The author's own folders come before the
+    /// folders of libraries.
     pub debug_folders: Vec<String>,
     /// The embedded source files; `null` if there are none.
     pub sources: Option<InfoSources>,
@@ -40,7 +40,8 @@ pub struct InfoTraffic {
     /// The path of the file or folder, as the program names it; `null` for streams, and for files
     /// if the recording has no values.
     pub path: Option<String>,
-    /// The number of bytes that the program read; for a folder, the size of the list of names.
+    /// The number of bytes that the program read. For a folder, this is the size of the list of
+    /// names.
     pub read_bytes: u64,
     /// The number of bytes it wrote.
     pub written_bytes: u64,
@@ -53,7 +54,7 @@ pub struct InfoSources {
     pub files: u64,
     /// Their total size in bytes.
     pub bytes: u64,
-    /// With `--sources`: each of these files.
+    /// The list of these files, with `--sources`.
     pub list: Option<Vec<InfoSource>>,
 }
 
@@ -66,9 +67,9 @@ pub struct InfoSource {
     pub bytes: u64,
 }
 
-/// The number of files and folders that the text form names; the rest are only counted.
+/// The maximum number of files and folders that the text form names. The others are only counted.
 const NAMED: usize = 10;
-/// The number of folders of source files that the text form names.
+/// The maximum number of folders of source files that the text form names.
 const FOLDERS: usize = 3;
 
 pub(super) fn text(
@@ -133,7 +134,8 @@ pub(super) fn text(
     Ok(())
 }
 
-/// Data that was read comes first; within each group, the largest first.
+/// Writes the traffic. Data that was read comes first; in each group, the largest amount comes
+/// first.
 fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError> {
     let mut rows = Vec::new();
     for row in all {

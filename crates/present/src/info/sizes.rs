@@ -10,22 +10,22 @@ use crate::PresentError;
 use crate::number::grouped;
 use crate::plain::plain;
 
-/// The bytes that serve questions about values, by content.
+/// The bytes that answer questions about values, by kind of data.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoStreams {
     /// The number of statements with stored values.
     pub statements: u64,
-    /// The bytes, by content.
+    /// The bytes by kind of data.
     pub classes: Vec<InfoClass>,
     /// The total number of these bytes.
     pub stored_bytes: i64,
     /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
-    /// These bytes per statement.
+    /// The number of these bytes per statement.
     pub bytes_per_statement: Option<f64>,
-    /// The share of the run's blocks with stored values, if not all. Data about the whole run
-    /// counts in this proportion.
+    /// The share of the run's blocks with stored values, if some blocks have none. Data about the
+    /// whole run counts in this proportion.
     pub of_part: Option<f64>,
     /// The sizes in the papers' uncompressed form; `null` if functions were left out.
     pub original: Option<InfoOriginal>,
@@ -35,13 +35,13 @@ pub struct InfoStreams {
 /// 8 for each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
-    /// The size of the run with one control dependence for each statement.
+    /// The size of this form in bytes, with one control dependence for each statement.
     pub bytes: u64,
     /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,
-    /// The same factor for one control dependence for each block.
+    /// The same factor, with one control dependence for each block.
     pub factor_by_block: f64,
-    /// The same factor with the paper's bytes per statement, from its Table I.
+    /// The same factor, with the bytes per statement from Table I of the paper.
     pub factor_by_table: f64,
 }
 
@@ -67,10 +67,11 @@ pub struct InfoClass {
 pub struct InfoStream {
     /// Its contents.
     pub name: &'static str,
-    /// The size of the numbers that remain after tier 1, as wide as in the original form; `null` if
-    /// nothing is counted.
+    /// The size in bytes of the numbers that remain after tier 1, with the widths of the original
+    /// form; `null` if no numbers are counted.
     pub tier1_bytes: Option<u64>,
-    /// Its size in the file. Compressed chunks may have fewer bytes than their contents.
+    /// Its size in the file. It may be negative, because compressed chunks may have fewer bytes
+    /// than their contents.
     pub stored_bytes: i64,
     /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
@@ -78,7 +79,7 @@ pub struct InfoStream {
 }
 
 impl InfoClass {
-    /// A class without parts.
+    /// Creates a class without parts.
     pub fn new(name: &'static str, original_bytes: Option<u64>) -> Self {
         Self {
             name,
@@ -98,7 +99,7 @@ impl InfoClass {
         self
     }
 
-    /// Adds a part about the whole run. Only the share `part` of it counts.
+    /// Adds a part about the whole run, of which only the share `part` counts.
     pub fn whole(
         self,
         name: &'static str,
@@ -118,7 +119,7 @@ impl InfoClass {
         self.parts.iter().map(|part| part.counted).sum()
     }
 
-    /// Its size in the file in bytes.
+    /// Returns its size in the file in bytes.
     pub fn stored(&self) -> i64 {
         self.parts.iter().map(|part| part.stored_bytes).sum()
     }
@@ -214,7 +215,7 @@ fn line(out: &mut dyn Write, name: &str, columns: [&str; 5]) -> Result<(), Prese
     Ok(())
 }
 
-/// A factor, with one decimal if it is small.
+/// Formats a factor, with one decimal if it is small.
 fn significant_factor(factor: f64) -> String {
     if factor < 1000.0 {
         format!("{factor:.1}")
@@ -230,7 +231,7 @@ pub struct InfoSection {
     pub kind: String,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// For values, their window.
+    /// The window of the values, if it is a section of values.
     pub window: Option<InfoWindow>,
     /// Whether a later section replaces it.
     pub replaced: bool,

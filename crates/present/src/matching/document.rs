@@ -1,4 +1,4 @@
-//! Matchings for programs: the document, and rows of comma-separated values.
+//! Writes matchings for programs: as a document, and as comma-separated values.
 
 use std::io::Write;
 
@@ -27,14 +27,14 @@ pub struct MatchDocument {
     pub statements: Vec<MatchedStatement>,
     /// The number of statements that `--limit` left out.
     pub more_statements: usize,
-    /// Corresponding statements with different values: those with the origin `computed` first, then
-    /// by time.
+    /// Corresponding statements with different values. Statements with the origin `computed` come
+    /// first, then the others by time.
     pub divergences: Vec<MatchDivergence>,
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// How the executions ended, if they ended differently.
     pub endings: Option<DiffEndings>,
-    /// With `--check`, how accurate the matching is.
+    /// The accuracy of the matching, with `--check`.
     pub accuracy: Option<MatchAccuracy>,
 }
 
@@ -60,20 +60,21 @@ pub struct MatchedStatement {
 pub struct MatchFound {
     /// The statement of the first version.
     pub a: MatchStatement,
-    /// The likelihood that this is the right counterpart, provided that there is one: from 0 to 1,
-    /// in the fewest digits that identify the 32-bit number. The text form counts matches of at
-    /// least 0.95 as likely. If several copies of inlined code count as one statement of `a`, the
-    /// copies of a different statement may have a higher likelihood in total.
+    /// The likelihood that this is the right counterpart, given that there is one. It is a number
+    /// from 0 to 1, in the fewest digits that identify the 32-bit number. The text form counts
+    /// matches of at least 0.95 as likely. If several copies of inlined code count as one statement
+    /// of `a`, the copies of a different statement may have a higher likelihood in total.
     pub likely: f32,
-    /// Other candidates that are at least a tenth as likely as the likeliest.
+    /// The other candidates that are at least a tenth as likely as the most likely candidate.
     pub others: Vec<MatchOther>,
-    /// The strongest evidence for the match, in words. A function of the same operators may have
-    /// different constants, and different offsets of loads and stores. A function of nearly the
-    /// same operators has the same length and agrees in nine of ten of them.
+    /// The strongest evidence for the match, in words. Functions with the same operators may differ
+    /// in constants, and in offsets of loads and stores. Functions with nearly the same operators
+    /// have the same length and agree in nine of ten operators.
     pub ground: &'static str,
     /// Whether the operators are the same.
     pub same_operator: bool,
-    /// The number of operands with a counterpart in the right place, and the total number.
+    /// The number of operands with a counterpart in the right place, and the total number of
+    /// operands.
     pub operands: [u32; 2],
     /// The same numbers for the users of the statement's value.
     pub users: [u32; 2],
@@ -99,17 +100,17 @@ pub struct MatchAccuracy {
     pub executed: u64,
     /// The number of these statements with a known line and column.
     pub known: u64,
-    /// The number of these for which the first version executed an equal statement from the same
-    /// position, in any instance of a generic function.
+    /// The number of these statements for which the first version executed an equal statement from
+    /// the same position, in any instance of a generic function.
     pub of_column: u64,
-    /// The number of these that are matched with a statement from that position.
+    /// The number of these statements that are matched with a statement from that position.
     pub correct_of_column: u64,
-    /// The number for which the first version executed an equal statement from the same position
-    /// and instance: the true counterpart.
+    /// The number of statements with a true counterpart: an equal statement from the same position
+    /// and instance that the first version executed.
     pub true_counterpart: u64,
     /// The number of statements with a true counterpart that are matched.
     pub matched: u64,
-    /// The number of these that are matched correctly, by line, column and instance.
+    /// The number of these statements that are matched correctly, by line, column and instance.
     pub correct: u64,
     /// The number of statements with a correct counterpart among all their matches.
     pub found: u64,
@@ -119,7 +120,7 @@ pub struct MatchAccuracy {
     pub same_line: u64,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If a module cannot be read.

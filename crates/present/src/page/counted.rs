@@ -1,5 +1,5 @@
-//! The table of source or instructions, with counts and branches, for coverage and `afterimage
-//! report`.
+//! Writes the table of source or instructions, with counts and branches, for coverage and
+//! `afterimage report`.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::number::grouped;
 /// The legend of the marks.
 pub const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
 
-/// The number of a line's branch directions whose counts fit next to it.
+/// The maximum number of a line's branch directions whose counts are shown next to it.
 const WAYS: usize = 4;
 
 /// A branch of a line.
@@ -20,7 +20,7 @@ const WAYS: usize = 4;
 pub struct CountedBranch {
     /// The number of times the branch was executed.
     pub count: u64,
-    /// Its directions, and how often each was taken.
+    /// Its directions, with the number of times each was taken.
     pub ways: Vec<(String, u64)>,
 }
 
@@ -59,7 +59,7 @@ pub fn begin_counted(out: &mut dyn Write, first: &str) -> Result<(), PresentErro
     begin_source(out, &[first, "count", "branches"])
 }
 
-/// A count, with a marker if it is zero.
+/// Writes a count, with a marker if it is zero.
 pub fn count(count: u64) -> String {
     match count {
         0 => "<i class=\"x\" title=\"never ran\">×</i> 0".to_owned(),
@@ -106,7 +106,7 @@ impl CountedLine<'_> {
         Ok(())
     }
 
-    /// How often each direction was taken, if there are few.
+    /// Writes the number of times each direction was taken, if there are few directions.
     fn shown(&self, all: usize) -> String {
         if all > WAYS {
             return String::new();
@@ -121,7 +121,7 @@ impl CountedLine<'_> {
         Vec::from_iter(shown).join(" | ")
     }
 
-    /// The number of times each direction was taken, with the names of the directions.
+    /// Writes the number of times each direction was taken, with the names of the directions.
     fn directions(&self) -> String {
         let told = self.branches.iter().map(|branch| match branch.count {
             0 => "never reached".to_owned(),

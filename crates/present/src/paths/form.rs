@@ -1,4 +1,4 @@
-//! The forms of a path trace.
+//! Writes a path trace in its different forms.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use afterimage_replay::paths::{Fold, Folded, Series, Traces, fold};
 
 use crate::number::{counted, grouped};
 
-/// How path traces are written.
+/// The form in which path traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceForm {
     /// A trace is written as a sequence of blocks.
@@ -27,13 +27,13 @@ pub enum Whole {
     All,
 }
 
-/// The number of blocks of a trace, entries of a series, or chains of a dictionary that the text
-/// form shows, unless all are requested.
+/// The maximum number of items that the text form shows, unless all are requested: blocks of a
+/// trace, entries of a series, or chains of a dictionary.
 pub(super) const SHOWN: usize = 80;
-/// The length up to which a trace is searched for repetitions.
+/// The maximum length of a trace to search for repetitions.
 const READ: usize = 200_000;
 
-/// The lines of a trace.
+/// Returns the lines of a trace.
 pub(super) fn lines(traces: &Traces, number: usize, form: TraceForm, whole: Whole) -> Vec<String> {
     let (steps, dictionary) = traces.compacted.parts(number);
     let most = match whole {
@@ -102,18 +102,18 @@ fn with_rest(text: String, left: u64, noun: &str) -> String {
     }
 }
 
-/// `3 more blocks`.
+/// Writes the number of items left out: `3 more blocks`.
 fn more(left: u64, noun: &str) -> String {
     counted(left, noun).replacen(' ', " more ", 1)
 }
 
-/// Blocks separated by dots.
+/// Writes blocks separated by dots.
 pub(super) fn dots(blocks: &[BlockId]) -> String {
     let numbers: Vec<_> = blocks.iter().map(|b| b.as_u32().to_string()).collect();
     numbers.join(".")
 }
 
-/// A series of timestamps in the paper's notation: `l`, `l:h` or `l:h:s`.
+/// Writes a series of timestamps in the paper's notation: `l`, `l:h` or `l:h:s`.
 pub(crate) fn series(series: &Series, whole: Whole) -> String {
     let entries = series.entries();
     let shown = match whole {
@@ -133,7 +133,7 @@ pub(crate) fn series(series: &Series, whole: Whole) -> String {
     text
 }
 
-/// Formats a folded sequence, and returns the number of its blocks shown.
+/// Formats a folded sequence, and returns the number of blocks that it shows.
 fn sequence(
     folded: &Folded,
     name: &dyn Fn(BlockId) -> String,
@@ -156,7 +156,8 @@ fn sequence(
     (text, shown)
 }
 
-/// Returns the number of blocks of a part that are written, and the number that it represents.
+/// Returns the number of blocks that are written for a part, and the number of blocks that the part
+/// represents.
 fn part_items(part: &Fold, length: &dyn Fn(BlockId) -> usize) -> (usize, u64) {
     match part {
         Fold::Block(block) => (length(*block), length(*block) as u64),

@@ -1,4 +1,4 @@
-//! Paths as JSON.
+//! Writes paths as JSON.
 
 use std::io::Write;
 
@@ -42,7 +42,7 @@ pub fn paths_json(
     }
 }
 
-/// Returns the document, with all of its rows in memory.
+/// Returns the document, with all its rows in memory.
 pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocument {
     match what {
         PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
@@ -78,7 +78,7 @@ pub struct PathsDocument<R = Vec<PathsRow>> {
     pub totals: PathsTotals,
     /// The number of rows without `--limit`.
     pub available: u64,
-    /// Whether `rows` contains all of them.
+    /// Whether `rows` contains all these rows.
     pub complete: bool,
     /// The rows.
     pub rows: R,
@@ -90,7 +90,7 @@ impl<R: Serialize> Document for PathsDocument<R> {
     type Row = NoRows;
 }
 
-/// The sums; their kind depends on `of`.
+/// The totals. Their kind depends on `of`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsTotals {
@@ -102,7 +102,7 @@ pub enum PathsTotals {
     Found(FoundTotals),
 }
 
-/// A row; its kind depends on `of`.
+/// A row. Its kind depends on `of`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathsRow<B = Vec<u32>> {
@@ -215,7 +215,7 @@ fn of_counts<'a>(
     )
 }
 
-/// A unique path trace; the traces that most calls took come first.
+/// A unique path trace. The traces that the most calls took come first.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceOfPath<B = Vec<u32>> {
     /// Its number, from 1.
@@ -230,14 +230,14 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub steps: u64,
     /// The blocks.
     pub blocks: B,
-    /// The chains of its dynamic basic blocks, by their first blocks; other blocks represent
-    /// themselves.
+    /// The chains of its dynamic basic blocks. The first block of a chain stands for the chain;
+    /// other blocks stand for themselves.
     pub dictionary: Vec<Vec<u32>>,
     /// The timestamps of each of its dynamic basic blocks.
     pub timestamps: Vec<Stamped>,
 }
 
-/// The blocks of a trace, decoded while being written.
+/// The blocks of a trace, which are decoded while they are written.
 struct BlockList<'a>(&'a Traces, usize);
 
 impl Serialize for BlockList<'_> {
@@ -261,7 +261,7 @@ pub struct Stamped {
     pub at: Vec<Vec<u64>>,
 }
 
-/// The entries of a series: `[l]`, `[l, h]` or `[l, h, s]`.
+/// Returns the entries of a series: `[l]`, `[l, h]` or `[l, h, s]`.
 pub(crate) fn entries(series: &Series) -> Vec<Vec<u64>> {
     let entries = series.entries().iter();
     entries
@@ -316,7 +316,7 @@ fn of_traces<'a>(
     )
 }
 
-/// Sums over all paths.
+/// The totals of all paths.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HotTotals {
     /// The number of paths.
@@ -390,7 +390,7 @@ pub struct FoundTotals {
     pub pattern: Vec<FoundPart>,
     /// The number of occurrences.
     pub count: u64,
-    /// The number of calls of the first function.
+    /// The number of calls to the first function.
     pub calls: u64,
 }
 
@@ -413,8 +413,7 @@ pub struct FoundRow {
     pub t: u64,
     /// The time of its last block.
     pub end_t: u64,
-    /// The number of the call that contains the occurrence, among the calls of the first function,
-    /// from 1.
+    /// The number of the call to the first function that contains the occurrence, from 1.
     pub call: u64,
     /// The time of that call's first block.
     pub entered_t: u64,

@@ -1,4 +1,4 @@
-//! Paths for a terminal.
+//! Writes paths for a terminal.
 
 use std::io::Write;
 
@@ -13,8 +13,8 @@ use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table};
 use crate::{PresentError, Style};
 
-/// Writes the number of calls of the functions, and the number of unique path traces that these
-/// took.
+/// Writes the number of calls to each function, and the number of unique path traces of these
+/// calls.
 ///
 /// # Errors
 /// If `out` fails.
@@ -55,14 +55,14 @@ pub fn trace_counts_text(
     left(out, counts.functions - counts.rows.len() as u64, "function")
 }
 
-/// How the unique path traces of a function are listed.
+/// The form of a list of a function's unique path traces.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceListing {
-    /// How each trace is written.
+    /// The form of each trace.
     pub form: TraceForm,
-    /// How much of each trace is written.
+    /// The part of each trace to write.
     pub whole: Whole,
-    /// The number of traces to list, from the first on; all if `None`.
+    /// The maximum number of traces to list, from the first on. `None` means all.
     pub top: Option<usize>,
 }
 
@@ -178,10 +178,10 @@ pub fn hot_text(
     left(out, hot.paths - hot.rows.len() as u64, "path")
 }
 
-/// The number of blocks of a path that a table shows.
+/// The maximum number of a path's blocks in a table.
 const LONGEST: usize = 10;
 
-/// The blocks of a path, shortened if there are many.
+/// Writes the blocks of a path, shortened if there are many.
 pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     let mut blocks = dots(&all[..all.len().min(LONGEST)]);
     if all.len() > LONGEST {
@@ -190,7 +190,7 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     blocks
 }
 
-/// Lines in the form `lib.c:3-7,9`, from the file with the most of them.
+/// Writes lines in the form `lib.c:3-7,9`. Takes them from the file with the most lines.
 pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
@@ -203,7 +203,7 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     };
     let mut text = crate::table::plain(source.short_path(first.file));
     text.push(':');
-    // A path rarely touches every line of a stretch, so neighbouring lines are joined.
+    // Join neighbouring lines, because a path rarely touches every line of a stretch.
     let runs: Vec<_> = best.chunk_by(|a, b| b.number - a.number <= NEAR).collect();
     for (k, run) in runs.iter().take(RUNS).enumerate() {
         if k > 0 {
@@ -221,9 +221,9 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     text
 }
 
-/// The largest gap between lines of one stretch.
+/// The maximum distance between neighbouring lines of a stretch.
 const NEAR: u32 = 3;
-/// The number of stretches to write.
+/// The maximum number of stretches to write.
 const RUNS: usize = 3;
 
 /// Writes where a pattern occurs.

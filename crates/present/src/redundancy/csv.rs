@@ -1,4 +1,4 @@
-//! Redundancy as a table.
+//! Writes redundancy as a table.
 
 use std::io::Write;
 
@@ -7,7 +7,8 @@ use crate::PresentError;
 use crate::addresses::Shown;
 use crate::csv::Csv;
 
-/// Writes redundant operators as comma-separated values: a row for each, with its first source.
+/// Writes redundant operators as comma-separated values, with a row for each operator and its first
+/// source.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.

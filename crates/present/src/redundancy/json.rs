@@ -1,4 +1,4 @@
-//! Redundancy for programs.
+//! Writes redundancy reports for programs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,15 +10,17 @@ use crate::addresses::Shown;
 use crate::document::objects::Instruction;
 use crate::document::{Document, NoRows};
 
-/// Loads that read a value that was already available, or with `--expressions`, operators that
+/// Loads that read a value that was already available. With `--expressions`, operators that
 /// recomputed an earlier result.
 ///
-/// A load is redundant if an earlier load or store covered all bytes that it read, and none of them
-/// was written since. An expression is redundant if its operands had the same values when it was
-/// last computed in the same call. Its source is the operator that computed it then.
+/// A load is redundant if an earlier load or store covered all bytes that it read, and none of
+/// these bytes was written in the meantime. An expression is redundant if its operands had the same
+/// values when it was last computed in the same call. Its source is the operator that computed it
+/// at that time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyDocument {
-    /// The number of distinct loads that were executed; with `--function`, in that function.
+    /// The number of distinct loads that were executed, only in the function if `--function` names
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loads: Option<u64>,
     /// The number of pure operators that were executed.
@@ -31,9 +33,9 @@ pub struct RedundancyDocument {
     /// The number of executions for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// The number of statements executed in the whole run; moves and constants are not counted.
+    /// The number of statements executed in the whole run, without moves and constants.
     pub instructions: u64,
-    /// The operators, those with the most redundant executions first.
+    /// The operators, the most redundant executions first.
     pub entries: Vec<RedundantOperator>,
 }
 
@@ -56,16 +58,16 @@ pub struct RedundantOperator {
     /// The number of executions for which the value was available since the load's own call began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// The result by the path alone, for the first 20 operators or as many as `--limit` allows.
+    /// The result by the path alone, for the first 20 operators or the number that `--limit` gives.
     /// Absent with `--exact-only`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_path: Option<RedundancyByPath>,
     /// The latest sources of the value.
     pub sources: Vec<RedundancySource>,
-    /// With `--paths`, the number of routes.
+    /// The number of routes, with `--paths`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_ways: Option<usize>,
-    /// With `--paths N`, the N most frequent routes of the value.
+    /// The N most frequent routes of the value, with `--paths N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ways: Option<Vec<Way>>,
 }
@@ -104,7 +106,7 @@ pub struct RedundancySource {
     pub times: u64,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
 /// If the module does not match the program.

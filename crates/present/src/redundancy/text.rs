@@ -1,4 +1,4 @@
-//! Redundancy for a terminal.
+//! Writes redundancy reports for a terminal.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use crate::number::{counted, grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes redundant operators for a person: a summary in one sentence, then the operators, each
-/// with its most frequent source and, on request, the paths.
+/// Writes redundant operators for people: a summary in one sentence, then the operators. Each
+/// operator comes with its most frequent source and, on request, the paths.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.
@@ -128,7 +128,7 @@ pub fn redundancy_text(
     ways(out, scene, report)
 }
 
-/// The place of a source, if it is not the load itself.
+/// Writes the place of a source, if it is not the load itself.
 pub(super) fn from(
     scene: &StepScene<'_>,
     operator: &OperatorRedundancy,

@@ -1,4 +1,4 @@
-//! The paths through which redundant values are available.
+//! Reports the paths through which redundant values are available.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -113,7 +113,7 @@ fn in_path(operator: &OperatorRedundancy, path: NodeId) -> Option<&InPath> {
     operator.paths.iter().find(|p| p.path == path)
 }
 
-/// A path: its blocks and its lines.
+/// Writes the blocks and the lines of a path.
 fn path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<(String, String), PresentError> {
     let Some(node) = scene.paths.get(path) else {
         return Ok(Default::default());
@@ -125,7 +125,7 @@ fn path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<(String, String), P
     Ok((path_blocks(&node.blocks), lines))
 }
 
-/// The source lines of a path, ascending.
+/// Returns the source lines of a path, ascending.
 fn lines(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Vec<Line>, PresentError> {
     let Some(node) = scene.paths.get(path) else {
         return Ok(Vec::new());
@@ -181,7 +181,7 @@ pub struct WayPath {
     pub lines: Vec<Position>,
 }
 
-/// The most frequent routes to an operator, for programs.
+/// Returns the most frequent routes to an operator, for programs.
 pub(super) fn ways_of(
     scene: &RedundancyScene<'_>,
     operator: &OperatorRedundancy,

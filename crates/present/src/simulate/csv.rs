@@ -1,4 +1,4 @@
-//! Simulations as comma-separated values.
+//! Writes simulations as comma-separated values.
 
 use std::io::Write;
 

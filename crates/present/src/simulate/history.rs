@@ -1,4 +1,4 @@
-//! The history of one branch, load or store.
+//! Reports the history of one branch, load or store.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ pub struct SiteHistory<'a> {
     pub site: usize,
 }
 
-/// The largest number of runs to combine into a pattern.
+/// The maximum number of runs to combine into a pattern.
 const MOST_PARTS: usize = 8;
 
 /// A sequence of executions up to the next miss that follows a hit, and the number of times that it
@@ -74,7 +74,7 @@ impl SiteHistory<'_> {
         runs.map_err(|error| PresentError::Path(Box::new(error)))
     }
 
-    /// The site and its counts.
+    /// Writes the site and its counts.
     pub(super) fn head(&self, scene: &StepScene<'_>) -> Result<(String, String), PresentError> {
         let place = self.place();
         let shown = Shown::of(scene, place)?;
@@ -113,8 +113,8 @@ impl SiteHistory<'_> {
     }
 }
 
-/// Writes a history for a person. Runs of executions with the same outcome are one entry, and
-/// repetitions of runs are one line. Returns whether there are more than `limit` lines.
+/// Writes a history for people. A run of executions with the same outcome is one entry, and
+/// repetitions of runs share one line. Returns whether there are more than `limit` lines.
 ///
 /// # Errors
 /// If `out` fails or the history is damaged.
@@ -212,7 +212,7 @@ pub fn outcome_text(
     Ok(())
 }
 
-/// `1st`, `2nd`, `3rd`, `4th`, `11th`.
+/// Writes an ordinal number: `1st`, `2nd`, `3rd`, `4th`, `11th`.
 fn ordinal(number: u64) -> String {
     let end = match (number % 10, number % 100) {
         (1, rest) if rest != 11 => "st",
@@ -251,7 +251,7 @@ pub struct SimulateHistoryRow {
     pub first: u64,
     /// The number of executions.
     pub executions: u64,
-    /// `hit`, `missed`, or `missed_second`: in both levels.
+    /// `hit`, `missed`, or `missed_second` for a miss in both levels.
     pub outcome: &'static str,
 }
 
@@ -283,7 +283,7 @@ pub fn history_json(
 }
 
 /// Writes a history as comma-separated values: `simulation`, `offset`, `first`, `executions`,
-/// `outcome`; with a header line if it is the first history.
+/// `outcome`. The first history begins with a header line.
 ///
 /// # Errors
 /// If `out` fails or the history is damaged.

@@ -1,4 +1,4 @@
-//! Simulations as lines of JSON after a head.
+//! Writes simulations as lines of JSON after a head.
 
 use afterimage_analyses::simulate::{MissesPlace, SiteKind, Spec, Summary, Tally};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::document::objects::{Function, Position};
 use crate::document::{Document, TakeRows};
 use crate::steps::StepScene;
 
-/// The misses of branch predictors or caches: a head and rows for each simulation.
+/// The misses of branch predictors or caches, with a head and rows for each simulation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateHead {
     /// The simulation: the options that request it, in full.
@@ -22,7 +22,7 @@ pub struct SimulateHead {
     /// The number of branches or accesses, and of misses.
     #[serde(flatten)]
     pub missed: Missed,
-    /// For caches, the numbers of lines.
+    /// The numbers of cache lines, if caches are simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<CacheLines>,
 }
@@ -40,7 +40,8 @@ pub struct Missed {
     pub executions: u64,
     /// The number of executions that missed.
     pub missed: u64,
-    /// With two levels of cache: the number of executions that also missed in the second level.
+    /// The number of executions that also missed in the second level, if there are two levels of
+    /// cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_second: Option<u64>,
 }
@@ -75,13 +76,13 @@ pub struct CacheLines {
 /// A line, function or instruction, depending on `--by`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SimulateRow {
-    /// The function; with `--by function` and `--by instruction`.
+    /// The function, with `--by function` and `--by instruction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
-    /// The instruction; with `--by instruction`.
+    /// The instruction, with `--by instruction`.
     #[serde(flatten)]
     pub instruction: Option<SimulatedInstruction>,
-    /// The line, if known; with `--by line` and `--by instruction`.
+    /// The line, if known, with `--by line` and `--by instruction`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Option<Position>>,
     /// The numbers of executions and misses.
@@ -148,7 +149,7 @@ pub fn misses_rows(
     Ok(())
 }
 
-/// The head of a simulation.
+/// Returns the head of a simulation.
 fn head(summary: &Summary) -> SimulateHead {
     let (traffic, is_two) = (summary.traffic, summary.spec.is_two());
     let lines = CacheLines {
@@ -167,7 +168,7 @@ fn head(summary: &Summary) -> SimulateHead {
     }
 }
 
-/// A kind in one word.
+/// Returns a kind in one word.
 pub(super) fn kind_name(kind: SiteKind) -> &'static str {
     match kind {
         SiteKind::Conditional => "branch",

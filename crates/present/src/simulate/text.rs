@@ -1,4 +1,4 @@
-//! Simulations as text for people.
+//! Writes simulations as text for people.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use crate::number::{grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// Writes a simulation: a sentence of summary, sums by kind, and the places with the most misses.
-/// Returns whether there are more rows.
+/// Writes a simulation: a summary in one sentence, sums by kind, and the places with the most
+/// misses. Returns whether there are more rows.
 ///
 /// # Errors
 /// If `out` fails.
@@ -30,7 +30,7 @@ pub fn misses_text(
     if let Spec::Caches(_) = summary.spec {
         traffic(out, summary)?;
     }
-    // Places without misses are left out.
+    // Leave out places without misses.
     let missed = report.rows.partition_point(|row| row.tally.missed > 0);
     let report = SimulationView {
         rows: &report.rows[..missed],
@@ -44,7 +44,7 @@ pub fn misses_text(
     Ok(report.shown().len() < missed)
 }
 
-/// The summary.
+/// Writes the summary.
 fn sentence(summary: &Summary) -> String {
     let all = summary.sum(|_| true);
     let missed = grouped(all.missed);
@@ -91,7 +91,7 @@ fn sentence(summary: &Summary) -> String {
     }
 }
 
-/// A level in words.
+/// Describes a level in words.
 fn level(level: &LevelSpec) -> String {
     let size = match level.size {
         size if size >= 1 << 20 && size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
@@ -106,7 +106,7 @@ fn level(level: &LevelSpec) -> String {
     format!("{size} ({ways}, lines of {} bytes)", level.line)
 }
 
-/// A part per thousand of a whole, to two decimals.
+/// Writes a part per thousand of a whole, to two decimals.
 fn per_thousand(part: u64, whole: u64) -> String {
     let hundredths = match whole {
         0 => 0,
@@ -119,7 +119,7 @@ fn per_thousand(part: u64, whole: u64) -> String {
     )
 }
 
-/// Executions and misses by kind.
+/// Writes the executions and misses by kind.
 fn sums(out: &mut dyn Write, scene: &StepScene<'_>, summary: &Summary) -> Result<(), PresentError> {
     let kinds: &[(&str, SiteKind)] = match summary.spec {
         Spec::Branches(_) => &[

@@ -1,4 +1,4 @@
-//! Reports the sites with the most misses, and what produced their addresses and conditions.
+//! Reports the sites with the most misses, and the producers of their addresses and conditions.
 
 use std::io::Write;
 
@@ -27,11 +27,11 @@ pub struct WorstSite<'a> {
     /// The producers of its address or condition in these executions, with their counts; `None` if
     /// the file has no values.
     pub producers: Option<Vec<(Producer, u64)>>,
-    /// The command that shows more.
+    /// The command that explains the misses further.
     pub command: String,
 }
 
-/// Writes the sites of a simulation with the most misses. `report` is that simulation.
+/// Writes the sites with the most misses in the simulation `report`.
 ///
 /// # Errors
 /// If `out` fails or the module does not match the program.

@@ -1,4 +1,4 @@
-//! A slice as a graph for Graphviz.
+//! Writes a slice as a graph for Graphviz.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
@@ -12,8 +12,8 @@ use crate::dot::quoted;
 use crate::plain::plain;
 
 /// Writes the source lines of a slice, or its statements, with `edges` for the dependences that
-/// some execution had. Control dependences are dashed, addresses dotted. Code without a line
-/// appears under its function's name.
+/// occurred. Edges for control dependences are dashed, and edges for addresses are dotted. Code
+/// without a line appears under its function's name.
 ///
 /// # Errors
 /// If `out` fails.
@@ -63,7 +63,7 @@ pub(super) fn dot(
         };
         (user, on, style)
     });
-    // Two kinds look alike.
+    // Some kinds have the same style, so collect the edges as a set.
     for (user, on, style) in edges.collect::<BTreeSet<_>>() {
         writeln!(out, "  n{user} -> n{on}{style};")?;
     }

@@ -1,4 +1,4 @@
-//! A slice as an HTML page: the source files, with the slice marked.
+//! Writes a slice as an HTML page: the source files, with the slice marked.
 
 use std::io::Write;
 
@@ -8,12 +8,12 @@ use crate::number::grouped;
 use crate::page::{self, escaped};
 use crate::sources::{Cache, Sources};
 
-/// The lines of the slice, and where it begins.
+/// The style of the slice's lines, and of the lines where it begins.
 const STYLE: &str = "
 tr.out { color: var(--soft) } tr.in { background: var(--some-page) } tr.at { background: var(--at-page); font-weight: 600 }
 ";
 
-/// Writes a page. Missing files show their lines without text.
+/// Writes a page. For a missing file, shows the lines without text.
 ///
 /// # Errors
 /// If `out` fails.
@@ -39,7 +39,7 @@ pub(super) fn html(
             let one = lines.next_if(|one| one.source.line == number);
             row(out, number, one, text)?;
         }
-        // The lines of a file that is missing, or that used to be longer.
+        // The file is missing or has become shorter, so write these lines without text.
         for one in lines {
             row(out, one.source.line, Some(one), "")?;
         }
@@ -63,7 +63,7 @@ pub(super) fn html(
     page::end(out)
 }
 
-/// A line of a file, with its part of the slice.
+/// Writes a line of a file, with its part of the slice.
 fn row(
     out: &mut dyn Write,
     number: u32,

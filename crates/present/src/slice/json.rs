@@ -1,4 +1,4 @@
-//! Slices for programs.
+//! Writes slices for programs.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -24,12 +24,12 @@ pub struct SliceReport {
     pub title: String,
     /// The number of executions of statements in it.
     pub executions: u64,
-    /// The number of lines that the run executed, wholly or in part.
+    /// The number of lines that the run executed, completely or in part.
     pub executed_lines: usize,
     /// The number of bytes of initial memory that it depends on.
     pub initial_bytes: u64,
-    /// For a variable: the last write to its place since the call began. Because of it, the place
-    /// may hold something else.
+    /// The last write to the variable's place since the call began, because of which the place may
+    /// hold another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The lines in it.
@@ -61,12 +61,12 @@ pub struct SliceLine {
     pub source: Position,
     /// The number of its operators in the slice.
     pub statements: usize,
-    /// The largest number of executions of one of these operators in the slice; with `--algorithm
+    /// The largest number of executions of one of these operators in the slice. With `--algorithm
     /// edges` and `nodes`, all executions count.
     pub sliced: u64,
-    /// The number of executions of that operator.
+    /// The number of all executions of this operator.
     pub executed: u64,
-    /// Whether the slice begins there.
+    /// Whether the slice begins at this line.
     pub criterion: bool,
 }
 
@@ -83,15 +83,16 @@ pub struct SliceStatement {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The number of executions in the slice; with `--algorithm edges` and `nodes`, all executions
+    /// The number of executions in the slice. With `--algorithm edges` and `nodes`, all executions
     /// count.
     pub sliced: u64,
-    /// The number of executions.
+    /// The number of all executions.
     pub executed: u64,
 }
 
 impl SliceReport {
-    /// A slice that `title` describes. `criterion` are the lines where it begins, ascending.
+    /// Creates the report on a slice that `title` describes. `criterion` lists the lines where it
+    /// begins, ascending.
     pub fn new(
         slice: &SliceCounts,
         title: String,
@@ -133,7 +134,7 @@ impl SliceReport {
         }
     }
 
-    /// The slice with at most `limit` lines and as many statements.
+    /// Returns the slice with at most `limit` lines and at most `limit` statements.
     pub(super) fn limited(&self, limit: usize) -> Cow<'_, Self> {
         let (lines, statements) = (self.lines.len(), self.statements.len());
         if lines.max(statements) <= limit {

@@ -1,4 +1,4 @@
-//! Steps in binary form for other programs. docs/TRACE.md describes it.
+//! Writes steps in the binary form for other programs that docs/TRACE.md describes.
 
 use std::io::Write;
 
@@ -10,18 +10,18 @@ use crate::PresentError;
 use crate::trace::Stretch;
 use crate::value::type_number;
 
-/// The first bytes.
+/// The first bytes of the output.
 const MAGIC: &[u8; 8] = b"AFTRACE1";
-/// Stands for no function, or no offset.
+/// The number that stands for a missing function or offset.
 const NONE: u32 = u32::MAX;
 /// The kind of a record with a value of the preceding entry.
 const VALUE: u8 = 19;
 /// The kind of a record with some of the bytes of the preceding entry.
 const BYTES: u8 = 20;
-/// The number of bytes in such a record.
+/// The maximum number of bytes in a record of kind [`BYTES`].
 const HELD: usize = 16;
-/// Added to the kind of a record to describe what the operator of the preceding trap would have
-/// done.
+/// The number that is added to the kind of a record that describes the intended access of the
+/// preceding trap's operator.
 const TRIED: u8 = 32;
 
 /// Writes steps as fixed-size records after a head.
@@ -107,7 +107,7 @@ struct Record {
 }
 
 impl Record {
-    /// The record of a step, and the values that follow it.
+    /// Returns the record of a step, and the values for the records that follow it.
     fn of(step: &Step) -> (Self, &[Value]) {
         let mut record = Self {
             time: step.time,
@@ -184,7 +184,7 @@ impl Record {
         (record, values)
     }
 
-    /// The intended access of an operator that trapped.
+    /// Returns the record of the intended access of an operator that trapped.
     fn tried(tried: &Tried) -> Self {
         let mut record = Self::default();
         let kind = match *tried {
@@ -200,7 +200,7 @@ impl Record {
         }
     }
 
-    // These determine its kind.
+    // These methods add data to a record, and return its kind.
 
     fn load(&mut self, range: Range) -> u8 {
         self.range(range);
@@ -232,12 +232,12 @@ impl Record {
     }
 
     fn range(&mut self, range: Range) {
-        // A module has far fewer memories.
+        // The number fits, because a module has far fewer memories.
         self.memory = range.memory as u16;
         (self.address, self.length) = (range.address, range.length);
     }
 
-    /// A record that has only the place of the preceding one.
+    /// Returns a record that has only the place of the preceding record.
     fn placed(&self) -> Self {
         Self {
             time: self.time,

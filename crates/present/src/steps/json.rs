@@ -1,4 +1,4 @@
-//! Steps as lines of JSON.
+//! Writes steps as lines of JSON.
 
 use afterimage_profile::SourceLine;
 use afterimage_replay::steps::{Level, Step, Tried, Value, What};
@@ -26,8 +26,8 @@ pub struct StepRow {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// For a copy, an initialisation, or bytes that the host read or wrote: the bytes, in
-    /// hexadecimal, if there are at most 32.
+    /// The bytes in hexadecimal, if there are at most 32. Present for a copy, an initialisation, or
+    /// bytes that the host read or wrote.
     #[serde(serialize_with = "as_digits", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub contents: Option<Vec<u8>>,
@@ -104,7 +104,7 @@ pub enum StepWhat {
         /// The operands.
         values: Vec<TypedValue>,
     },
-    /// A branch went one way.
+    /// A branch was executed.
     Branch {
         /// The value that decided it.
         value: TypedValue,
@@ -156,7 +156,7 @@ pub enum StepWhat {
     Trap {
         /// The reason.
         trap: String,
-        /// If the operator accesses memory, the access that it would have made.
+        /// The access that the operator would have made, if it accesses memory.
         #[serde(skip_serializing_if = "Option::is_none")]
         tried: Option<StepTried>,
     },
@@ -166,33 +166,33 @@ pub enum StepWhat {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum StepTried {
-    /// Read memory.
+    /// A read of memory.
     Load {
         /// The bytes that it would have read.
         access: MemoryRange,
     },
-    /// Written memory.
+    /// A write to memory.
     Store {
         /// The bytes that it would have written.
         access: MemoryRange,
         /// The value that it would have written.
         value: TypedValue,
     },
-    /// Copied bytes.
+    /// A copy of bytes.
     Copy {
         /// The bytes that it would have written.
         access: MemoryRange,
         /// The bytes that it would have read.
         from: MemoryRange,
     },
-    /// Filled bytes.
+    /// A fill of bytes.
     Fill {
         /// The bytes that it would have written.
         access: MemoryRange,
         /// The value that each byte would have.
         byte: u8,
     },
-    /// Written bytes of a data segment.
+    /// A write of bytes from a data segment.
     Init {
         /// The bytes that it would have written.
         access: MemoryRange,
@@ -208,7 +208,7 @@ fn as_digits<S: serde::Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::
 }
 
 impl TraceHead {
-    /// The head of a list of steps. `length` is the number of blocks that the run executed.
+    /// Creates the head of a list of steps. `length` is the number of blocks that the run executed.
     pub fn of_steps(scene: &StepScene<'_>, level: Level, stretch: &Stretch, length: u64) -> Self {
         let function = stretch.function;
         Self {
@@ -246,7 +246,7 @@ pub fn step_rows(
 }
 
 impl StepRow {
-    /// A step as a row.
+    /// Creates the row of a step.
     ///
     /// # Errors
     /// If the module does not match the program.

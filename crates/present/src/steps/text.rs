@@ -1,4 +1,4 @@
-//! Steps as text, for a person who debugs.
+//! Writes steps as text for people.
 
 use std::io::Write;
 
@@ -11,16 +11,16 @@ use crate::name::short_function;
 use crate::number::counted;
 use crate::table::{Paint, plain, width};
 
-/// The width of a source line, unless it is longer.
+/// The minimum width of a source line.
 const SOURCE: usize = 22;
 /// The width of an operator's place.
 const PLACE: usize = 9;
-/// The width of a function, unless it is longer.
+/// The minimum width of a function.
 const FUNCTION: usize = 24;
-/// The width of an operator, unless it is longer.
+/// The minimum width of an operator.
 const OPERATOR: usize = 16;
 
-/// Writes steps for a person, one per line. `last` is the last possible time.
+/// Writes steps for people, one per line. `last` is the last possible time.
 ///
 /// Returns the step with which to continue, if there are more than `limit` lines.
 ///
@@ -66,8 +66,9 @@ pub fn steps_text(
 }
 
 impl StepRow {
-    /// The source line, the function, the place as commands name it, and the effect; with the
-    /// memory if there are several (`memories`). `source` is the width of the source line.
+    /// Writes the source line, the function, the place as commands name it, and the effect.
+    /// Includes the memory if there are several (`memories`). `source` is the width of the source
+    /// line.
     pub(crate) fn text(&self, memories: u32, source: usize) -> String {
         let line = self.source.as_ref().map(|line| plain(&line.to_string()));
         let from = match (line, source) {
@@ -87,7 +88,8 @@ impl StepRow {
         line.trim_end().to_owned()
     }
 
-    /// As much of [`text`](Self::text) as fits into `room` columns; the effect comes first.
+    /// Returns the part of [`text`](Self::text) that fits into `room` columns. The effect has
+    /// priority.
     pub(crate) fn text_in(&self, memories: u32, room: Option<usize>) -> String {
         let text = self.text(memories, 0);
         if room.is_none_or(|room| width(&text) <= room) {
@@ -96,7 +98,7 @@ impl StepRow {
         format!("{}  {}", self.doing(), self.effect(memories))
     }
 
-    /// The effect on memory, the source line, and the place as commands name it.
+    /// Writes the effect on memory, the source line, and the place as commands name it.
     pub(crate) fn sentence(&self, memories: u32) -> String {
         let function = plain(&short_function(&self.function.name));
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
@@ -119,7 +121,7 @@ impl StepRow {
         .to_owned()
     }
 
-    /// The action in a word or two: the operator, unless the host acts.
+    /// Returns the action in one or two words: the operator, unless the host acts.
     fn doing(&self) -> &str {
         match &self.what {
             StepWhat::HostRead { .. } => "host read",
@@ -129,7 +131,7 @@ impl StepRow {
         }
     }
 
-    /// The effect of an operator, and the bytes that it moved.
+    /// Describes the effect of an operator, and the bytes that it moved.
     fn effect_and_contents(&self, memories: u32) -> String {
         let effect = self.effect(memories);
         match self.contents.as_deref() {
@@ -222,7 +224,7 @@ fn all(values: &[TypedValue]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Bytes as text if all are printable characters, otherwise in hexadecimal.
+/// Writes bytes as text if all are printable characters, and otherwise in hexadecimal.
 fn bytes_text(bytes: &[u8]) -> String {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
     if bytes.iter().all(is_text) {
@@ -232,7 +234,8 @@ fn bytes_text(bytes: &[u8]) -> String {
     digits.collect::<Vec<_>>().join(" ")
 }
 
-/// The first address and the number of bytes, with the memory if there are several (`memories`).
+/// Writes the first address and the number of bytes, with the memory if there are several
+/// (`memories`).
 pub fn range_text(memories: u32, range: Range) -> String {
     let bytes = counted(range.length, "byte");
     match memories {

@@ -1,4 +1,4 @@
-//! Traces in binary form for other programs. docs/TRACE.md describes it.
+//! Writes traces in the binary form for other programs that docs/TRACE.md describes.
 
 use std::io::{self, Write};
 
@@ -8,9 +8,9 @@ use afterimage_wpp::{Segments, WholePath};
 use super::{CallSource, Stretch, TraceLevel, unreadable};
 use crate::PresentError;
 
-/// The first bytes.
+/// The first bytes of the output.
 const MAGIC: &[u8; 8] = b"AFTRACE1";
-/// Stands for no function, or no block.
+/// The number that stands for a missing function or block.
 const NONE: u32 = u32::MAX;
 /// The number of bytes to collect before writing them.
 const FULL: usize = 1 << 16;
@@ -118,7 +118,7 @@ where
 struct Bytes(Vec<u8>);
 
 impl Bytes {
-    /// The head.
+    /// Creates the head of the output.
     fn new(level: u8, stretch: &Stretch) -> Self {
         let mut bytes = Self(Vec::with_capacity(FULL + (1 << 12)));
         bytes.0.extend_from_slice(MAGIC);

@@ -18,9 +18,9 @@ use crate::name::short_function;
 use crate::number::{counted, grouped};
 use crate::table::{Paint, plain, shortened};
 
-/// The number of activations around a stretch to show, counted from the innermost.
+/// The maximum number of activations around a stretch to show, counted from the innermost.
 const AROUND: usize = 8;
-/// The width of a place, unless it is longer.
+/// The minimum width of a place.
 const PLACE: usize = 22;
 
 /// An activation of a function.
@@ -28,8 +28,8 @@ const PLACE: usize = 22;
 pub struct CallRow {
     /// The time of its first block.
     pub t: u64,
-    /// The time of its last block, including its callees; `null` if it had not ended when the run
-    /// did.
+    /// The time of its last block, including blocks of its callees; `null` if it was still open
+    /// when the run ended.
     pub end_t: Option<u64>,
     /// The number of blocks executed by it and its callees.
     pub blocks: u64,
@@ -37,16 +37,16 @@ pub struct CallRow {
     pub depth: usize,
     /// The function.
     pub function: Function,
-    /// Only with `--function`: the number of the call in the whole run, from 1.
+    /// The number of the call in the whole run, from 1. Present only with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
-    /// The call site: the last block executed before the call. It is `null` if the host made the
-    /// call, or if that block was left out of the path.
+    /// The call site: the last block executed before the call; `null` if the host made the call, or
+    /// if the block was left out of the path.
     pub from: Option<CallSite>,
 }
 
 impl CallRow {
-    /// A call, with its number among the calls of its function.
+    /// Creates the row of a call, with its number among the calls to its function.
     pub(crate) fn new<S: Segments>(
         scene: &Scene<'_, S>,
         call: &CallEntry,
@@ -74,7 +74,8 @@ pub struct CallSite {
     pub block: u32,
     /// The line of the block's last instruction.
     pub source: Option<Position>,
-    /// The functions inlined there, the innermost first. Absent if there are none.
+    /// The functions that were inlined at this place, the innermost first. Absent if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<String>,
 }
@@ -120,10 +121,10 @@ where
     Ok(())
 }
 
-/// Writes activations for a person. The activations around the stretch come first. Each activation
+/// Writes activations for people. The activations around the stretch come first. Each activation
 /// has its time, the number of blocks that it and its callees executed, and its call site.
 ///
-/// Returns the time at which to continue, if there are more than `limit`.
+/// Returns the time at which to continue, if there are more than `limit` activations.
 ///
 /// # Errors
 /// If `out` fails or the path cannot be read.
@@ -151,7 +152,7 @@ where
     let around = calls.around().to_vec();
     let hidden = around.len().saturating_sub(AROUND);
     if stretch.reverse {
-        // The least indented comes last.
+        // The least indented activation comes last, so set the indentation from it first.
         indent.of(hidden);
     }
     let more = |out: &mut dyn Write| match hidden {
@@ -190,7 +191,7 @@ where
             left,
             site,
         } = call;
-        // A call that had not ended took at least that long.
+        // A call that was still open at the end took at least this long.
         let lasted = grouped(call.blocks(length)) + if left.is_some() { " " } else { "+" };
         let site = site.map(|site| CalledAt::new(scene, site)).transpose()?;
         let CalledAt { line: place, by } = site.unwrap_or_default();
@@ -218,15 +219,15 @@ where
     Ok(None)
 }
 
-/// The maximum number of characters of the name of an inlined function beside a call.
+/// The maximum number of characters in the name of an inlined function beside a call.
 const NAME: usize = 40;
 
-/// The place of a call as text: the line, or the block if the line is unknown; and the inlined
-/// function that made it.
+/// The place of a call as text: the line, or the block if the line is unknown, and the inlined
+/// function that made the call.
 #[derive(Default)]
 pub(crate) struct CalledAt {
     pub line: String,
-    /// `, called by parse (inlined)`; empty if the function itself made the call.
+    /// The caller, as in `, called by parse (inlined)`; empty if the function itself made the call.
     pub by: String,
 }
 

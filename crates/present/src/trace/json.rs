@@ -1,4 +1,4 @@
-//! Traces as lines of JSON.
+//! Writes traces as lines of JSON.
 
 use afterimage_program::Location;
 use afterimage_replay::paths::Visits;
@@ -14,7 +14,7 @@ use crate::document::{Document, TakeRows};
 use crate::{PresentError, StepRow};
 
 /// A stretch of a run: its blocks, paths, calls, lines, statements or accesses, one per line, in
-/// order of time. Times count executed blocks, from 1.
+/// order of time. Times are numbers of executed blocks, from 1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
     /// The kind of entries: `block`, `path`, `call`, `line`, `statement` or `memory`.
@@ -28,9 +28,9 @@ pub struct TraceHead {
     /// A description of the missing parts of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
-    /// Whether the lines go backward.
+    /// Whether the order of the lines is backward in time.
     pub reverse: bool,
-    /// The only function shown.
+    /// The only function with entries, if one was selected.
     pub function: Option<Function>,
 }
 
@@ -71,11 +71,11 @@ pub struct BlockRow {
     pub block: u32,
     /// Its offset in the original module.
     pub offset: u32,
-    /// The line of its first instruction that has one.
+    /// The line of its first instruction with a known line.
     pub source: Option<Position>,
 }
 
-/// An executed path. Paths that the stretch cuts are included as a whole.
+/// An executed path. A path that lies only partly in the stretch is included as a whole.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathRow {
     /// The time of its first block.

@@ -41,7 +41,7 @@ pub struct LineEntry {
     pub entered: u64,
     /// Whether it is the activation's first line.
     pub begins: bool,
-    /// The variables that changed since the activation's previous line; at its first line, the
+    /// The variables that changed since the activation's previous line or, at its first line, the
     /// parameters. An error says why the variables are unknown.
     pub changed: Result<Vec<ChangedVariable>, String>,
 }
@@ -55,7 +55,7 @@ pub struct ChangedVariable {
     pub before: Option<String>,
 }
 
-/// Returns the next line; `None` at the end.
+/// Returns the next line, or `None` at the end.
 pub type NextLine<'s> = dyn FnMut() -> Result<Option<LineEntry>, PresentError> + 's;
 
 /// An arrival at a line. The variables are as they were on arrival, before the line was executed.
@@ -80,7 +80,7 @@ pub struct LineRow {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The variables that changed since the activation's previous line; at its first line, the
+    /// The variables that changed since the activation's previous line or, at its first line, the
     /// parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
@@ -156,21 +156,21 @@ pub fn line_rows(
     Ok(())
 }
 
-/// The width of a place, unless it is longer.
+/// The minimum width of a place.
 const PLACE: usize = 16;
-/// The width of a line of source, unless it is longer and nothing changed.
+/// The width of a source line. A line without changes may be wider.
 const SOURCE: usize = 44;
-/// The least width of a line of source.
+/// The minimum width of a source line.
 const LEAST_SOURCE: usize = 20;
-/// The number of levels of calls that are indented.
+/// The maximum number of levels of calls that are indented.
 const LEVELS: usize = 8;
-/// The largest number of characters in a value.
+/// The maximum number of characters in a value.
 const VALUE: usize = 60;
 
-/// The largest number of rows to hold back until their changes are known.
+/// The maximum number of rows to hold back until their changes are known.
 const HELD: usize = 10_000;
 
-/// How lines are written for a person.
+/// The form in which lines are written for people.
 #[derive(Clone, Copy)]
 pub struct LineStyle<'s> {
     /// Source text.
@@ -183,11 +183,11 @@ pub struct LineStyle<'s> {
     pub last: u64,
 }
 
-/// Writes lines for a person. A heading names the function wherever control enters it or returns to
+/// Writes lines for people. A heading names the function wherever control enters it or returns to
 /// it. Each line shows the variables that it or its calls changed. These are known only at the next
 /// line of the activation, so rows are held back until then.
 ///
-/// Returns the entry with which to continue, if there are more than `limit`.
+/// Returns the entry with which to continue, if there are more than `limit` entries.
 ///
 /// # Errors
 /// If `out` fails or the run cannot be followed.
@@ -232,22 +232,22 @@ struct LastRow {
     entered: u64,
     depth: usize,
     row: u64,
-    /// In reverse order: the changes by the row that precedes it in time.
+    /// The changes by the row that precedes it in time, for the reverse order.
     changed: String,
 }
 
-/// Rows on their way to the terminal.
+/// The state of writing rows.
 struct Lines<'s> {
     how: LineStyle<'s>,
     cache: Cache<'s>,
-    /// The width of a time, and of a line of source.
+    /// The widths of a time and of a source line.
     widths: (usize, usize),
     held: VecDeque<Held>,
     /// The number of rows written.
     written: u64,
     /// The activations that may have another row, the outermost first.
     open: Vec<LastRow>,
-    /// The least depth so far: the outermost activation is not indented.
+    /// The least depth so far. The outermost activation is not indented.
     least: Option<usize>,
     /// The activation and the inlined function of the last row.
     around: Option<(u64, Option<String>)>,
@@ -258,7 +258,7 @@ struct Lines<'s> {
 impl<'s> Lines<'s> {
     fn new(how: LineStyle<'s>) -> Self {
         let time = how.last.to_string().len().max(4) + "t=".len();
-        // On a narrow terminal, half of the remaining width is for the variables.
+        // On a narrow terminal, the variables get half of the remaining width.
         let narrow =
             |columns: usize| (columns.saturating_sub(time + PLACE + 6) / 2).max(LEAST_SOURCE);
         let source = how.style.width.map_or(SOURCE, narrow).min(SOURCE);
@@ -280,7 +280,8 @@ impl<'s> Lines<'s> {
         self.held.get_mut(at as usize)
     }
 
-    /// Settles the rows whose changes are now known. Returns what the entry's own row shows.
+    /// Settles the rows whose changes are now known. Returns the changes that the entry's own row
+    /// shows.
     fn settle(&mut self, entry: &LineEntry) -> String {
         let is_same =
             |open: &LastRow| (open.function, open.entered) == (entry.function, entry.entered);
@@ -340,7 +341,7 @@ impl<'s> Lines<'s> {
         });
     }
 
-    /// Writes the rows that are settled; at the end, writes all rows.
+    /// Writes the settled rows or, with `all`, all rows.
     fn write(&mut self, out: &mut dyn Write, all: bool) -> Result<(), PresentError> {
         while let Some(held) = self.held.front()
             && (all || held.settled || self.held.len() > HELD)
@@ -395,7 +396,8 @@ impl<'s> Lines<'s> {
 }
 
 impl LineEntry {
-    /// The heading with the function of the line; with the arguments where it begins.
+    /// Writes the heading with the function of the line. Includes the arguments where the function
+    /// begins.
     fn header(&self) -> String {
         let name = plain(without_parameters(&self.name));
         if let Some(inlined) = &self.inlined {
@@ -416,7 +418,7 @@ impl LineEntry {
         }
     }
 
-    /// The variables that changed.
+    /// Writes the variables that changed.
     fn changed_text(&self) -> String {
         let Ok(changed) = &self.changed else {
             return String::new();
@@ -450,12 +452,12 @@ impl LineEntry {
     }
 }
 
-/// At most this many changed members are listed instead of the whole structure.
+/// The maximum number of changed members to list instead of the whole structure.
 const MEMBERS: usize = 3;
 
-/// The members of a structure that changed, with their new values, and the separator between the
-/// names of structure and member. `None` if too many members changed, or the value is not a
-/// structure.
+/// Returns the members of a structure that changed, with their new values, and the separator
+/// between the names of structure and member. Returns `None` if too many members changed, or if the
+/// value is not a structure.
 fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;
@@ -485,11 +487,12 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
     (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
 }
 
-/// The members listed in a text, with their values: `a = 1, b = { 2, 3 }`. `None` if the text is
-/// not such a list.
+/// Parses the members that a text lists, with their values: `a = 1, b = { 2, 3 }`. Returns `None`
+/// if the text is not such a list.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
-    // Whether the position is inside a string or character, and after a backslash.
+    // The quotation mark of the string or character that contains the position, and whether a
+    // backslash precedes the position.
     let (mut quote, mut escaped) = (None, false);
     for (at, sign) in text.char_indices() {
         match (quote, sign) {
@@ -500,7 +503,7 @@ fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
             (None, '"' | '\'') => quote = Some(sign),
             (None, '{' | '(' | '<') => depth += 1,
             (None, '}' | ')') => depth = depth.checked_sub(1)?,
-            // The `>` of an arrow closes nothing.
+            // The `>` of an arrow is not a bracket.
             (None, '>') if !text[..at].ends_with('-') => depth = depth.checked_sub(1)?,
             (None, ',') if depth == 0 => {
                 found.push(text[begin..at].trim().split_once(" = ")?);
@@ -513,7 +516,7 @@ fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     Some(found)
 }
 
-/// A variable's name; parameters may have none.
+/// Returns the displayed name of a variable. Parameters may have no name.
 fn named(variable: &Shown) -> String {
     match &*variable.name {
         "" => "_".to_owned(),

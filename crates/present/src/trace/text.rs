@@ -1,4 +1,4 @@
-//! A trace as text, for a person who debugs.
+//! Writes a trace as text for people.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ use crate::number::grouped;
 use crate::sources::Cache;
 use crate::table::{Paint, plain, width};
 
-/// The width of a place, unless it is longer.
+/// The minimum width of a place.
 const PLACE: usize = 22;
 /// The width of an offset.
 const OFFSET: usize = 10;
-/// The width of a function with its indentation, unless it is longer.
+/// The minimum width of a function with its indentation.
 const FUNCTION: usize = 30;
-/// The largest number of levels by which an activation is indented.
+/// The maximum number of levels by which an activation is indented.
 pub(super) const LEVELS: usize = 20;
 
 /// Writes a stretch of a run: a line for each block or path. Consecutive executions of a path share
@@ -113,8 +113,7 @@ where
     Ok(None)
 }
 
-/// Consecutive executions of a path, given by the first and the last execution; or consecutive
-/// gaps.
+/// Consecutive executions of a path, given by the first and the last, or consecutive gaps.
 struct Row {
     first: Visit,
     last: Visit,
@@ -132,7 +131,7 @@ impl Row {
         }
     }
 
-    /// The range of times, from the first block to one past the last.
+    /// Returns the range of times of these executions.
     fn range(&self) -> Range<u64> {
         let start = self.first.start.min(self.last.start);
         start..self.first.last().max(self.last.last()) + 1
@@ -313,7 +312,7 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
     }
 }
 
-/// `file.c:42`, or the offset in the module if the line is unknown.
+/// Writes a place as `file.c:42`, or as the offset in the module if the line is unknown.
 pub(super) fn shown_place<S>(scene: &Scene<'_, S>, place: BlockPlace) -> String {
     match place.position {
         Some(position) => shown_line(scene, position),
@@ -321,13 +320,13 @@ pub(super) fn shown_place<S>(scene: &Scene<'_, S>, place: BlockPlace) -> String 
     }
 }
 
-/// The last two parts of the file's path, and the line.
+/// Writes the last two parts of the file's path, and the line.
 pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String {
     let file = scene.places.shown(position);
     plain(&format!("{file}:{}", position.line))
 }
 
-/// The names of functions, each made harmless only once.
+/// The names of functions. Hidden characters of each name are escaped only once.
 pub(super) struct Functions<'a> {
     names: &'a Names,
     known: HashMap<FuncId, String>,
@@ -354,7 +353,7 @@ impl<'a> Functions<'a> {
 pub(super) struct Indent(Option<usize>);
 
 impl Indent {
-    /// The number of spaces before an entry of this depth.
+    /// Returns the number of spaces before an entry of this depth.
     pub(super) fn of(&mut self, depth: usize) -> usize {
         let least = self.0.map_or(depth, |least| least.min(depth));
         self.0 = Some(least);
@@ -362,7 +361,7 @@ impl Indent {
     }
 }
 
-/// A block, under its name in the graph.
+/// A block, displayed by its name in the graph.
 struct Short(BlockId);
 
 impl std::fmt::Display for Short {

@@ -14,24 +14,25 @@ use crate::render::Render;
 use crate::table::Paint;
 use crate::{PresentError, Style};
 
-/// When a condition holds, among all times that the run was at a place: right before a line or an
-/// instruction, or after a function's prologue. docs/EXPRESSIONS.md says what conditions mean.
+/// The times at which a condition holds, among all times at which the run was at a place: right
+/// before a line or an instruction, or after a function's prologue. The file docs/EXPRESSIONS.md
+/// defines conditions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionReport {
     /// The condition as written.
     pub condition: String,
     /// The place as named by the user.
     pub at: String,
-    /// The number of arrivals at a line, executions of an instruction, or calls of a function.
+    /// The number of arrivals at a line, executions of an instruction, or calls to a function.
     pub count: u64,
-    /// The number of these occasions that were examined. It is smaller if only some were requested,
-    /// or only the first or the last time that the condition holds.
+    /// The number of these occasions that were examined. It is smaller if only some occasions were
+    /// requested, or only the first or the last time at which the condition holds.
     pub looked_at: u64,
     /// The number of examined occasions on which the condition holds.
     pub holds: u64,
     /// The cases in which the condition's operands have no value, with the reasons.
     pub unknown: Vec<VariableMissing>,
-    /// The times when it holds.
+    /// The times at which it holds.
     pub instances: Vec<ConditionInstance>,
     /// The number of further times.
     pub more: u64,
@@ -40,7 +41,7 @@ pub struct ConditionReport {
     pub happened: &'static str,
 }
 
-/// A time when a condition holds.
+/// A time at which a condition holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionInstance {
     /// The number of the time, from 1.

@@ -14,15 +14,15 @@ use crate::render::Render;
 use crate::table::Paint;
 use crate::{PresentError, Style, WrittenSince};
 
-/// The value of a variable, or of an expression, each time that the run was at a place: right
-/// before a line or an instruction, or after a function's prologue.
+/// The value of a variable, or of an expression, each time the run was at a place: right before a
+/// line or an instruction, or after a function's prologue.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableReport {
     /// The variable as named by the user.
     pub variable: String,
     /// The place as named by the user.
     pub at: String,
-    /// The number of arrivals at a line, executions of an instruction, or calls of a function.
+    /// The number of arrivals at a line, executions of an instruction, or calls to a function.
     pub count: u64,
     /// The values.
     #[serde(flatten)]
@@ -48,7 +48,8 @@ pub enum VariableRows {
     Instances {
         /// The times.
         instances: Vec<VariableInstance>,
-        /// Whether the times were requested one by one, so the text form does not mention others.
+        /// Whether each time was requested by number, so that the text form does not mention
+        /// others.
         #[serde(skip)]
         named: bool,
     },
@@ -60,7 +61,7 @@ pub enum VariableRows {
         counts: Vec<VariableCount>,
         /// The number of cases without a value, with the reasons.
         missing: Vec<VariableMissing>,
-        /// The number of moments at which the place may hold something else.
+        /// The number of moments at which the variable's place may hold another value.
         #[serde(skip_serializing_if = "is_zero")]
         marked: u64,
         /// Whether the text form shows only the statistics.
@@ -78,7 +79,7 @@ pub struct VariableInstance {
     pub t: u64,
     /// The function.
     pub function: Function,
-    /// The value, or why there is none.
+    /// The value, or the reason why there is none.
     #[serde(flatten)]
     pub value: VariableValue,
 }
@@ -94,8 +95,8 @@ pub enum VariableValue {
         type_name: String,
         /// The value in C notation.
         value: String,
-        /// The last write to the variable's place since the call began. Because of it, the place
-        /// may hold something else.
+        /// The last write to the variable's place since the call began, because of which the place
+        /// may hold another value.
         #[serde(skip_serializing_if = "Option::is_none")]
         written: Option<WrittenSince>,
     },
@@ -116,15 +117,15 @@ pub struct VariableStats {
     pub different: usize,
     /// The smallest value in C notation.
     pub smallest: String,
-    /// The number of the first time when the variable had the smallest value, from 1.
+    /// The number of the first time at which the variable had the smallest value, from 1.
     pub smallest_first: u64,
     /// The largest value in C notation.
     pub largest: String,
-    /// The number of the first time when the variable had the largest value.
+    /// The number of the first time at which the variable had the largest value.
     pub largest_first: u64,
     /// The most frequent value in C notation.
     pub most: String,
-    /// The number of times when the variable had the most frequent value.
+    /// The number of times at which the variable had the most frequent value.
     pub most_times: u64,
 }
 
@@ -138,7 +139,7 @@ pub struct VariableCount {
     pub value: String,
     /// Its bits, in hexadecimal.
     pub bits: String,
-    /// The number of times when the variable had this value.
+    /// The number of times at which the variable had this value.
     pub times: u64,
 }
 
@@ -215,7 +216,7 @@ impl Render for VariableReport {
 }
 
 impl VariableReport {
-    /// `total (int) at app.c:17: arrived at 5 times`
+    /// Writes the head: `total (int) at app.c:17: arrived at 5 times`.
     fn head(
         &self,
         out: &mut dyn Write,
@@ -246,7 +247,7 @@ impl VariableReport {
         });
         self.head(out, kind, style)?;
         let several = rows.iter().any(|row| row.function != rows[0].function);
-        // Consecutive rows without a value, for the same reason, are one row.
+        // Join consecutive rows that have no value for the same reason.
         let same = |a: &VariableInstance, b: &VariableInstance| {
             let is_missing = matches!(a.value, VariableValue::Unavailable { .. });
             is_missing && a.value == b.value && a.function == b.function

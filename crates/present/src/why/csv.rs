@@ -1,4 +1,4 @@
-//! The chain as a table: a row for each move, value, branch and end.
+//! Writes the chain as a table: a row for each move, value, branch and end.
 
 use std::io::Write;
 

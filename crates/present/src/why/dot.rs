@@ -1,4 +1,4 @@
-//! The chain as a graph for Graphviz.
+//! Writes the chain as a graph for Graphviz.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -8,8 +8,8 @@ use crate::number::counted;
 use crate::{PresentError, grouped};
 
 /// Writes the chain as a graph, entry by entry: each computation with its place, and arrows to the
-/// values it was computed from. The label of an arrow says how the value was moved. Operands that
-/// are not followed are dashed. A loop of steps is a dotted arrow.
+/// values from which it was computed. The label of an arrow says how the value was moved. Operands
+/// that are not followed are dashed. A loop of steps is a dotted arrow.
 pub struct WhyDot<'o> {
     /// The receiver.
     pub out: &'o mut dyn Write,
@@ -167,7 +167,7 @@ impl<'o> WhyDot<'o> {
     }
 }
 
-/// Lines as a left-aligned label.
+/// Writes lines as a left-aligned label.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (k, line) in lines.iter().enumerate() {

@@ -35,9 +35,9 @@ const BETWEEN: [(&str, &str); 29] = [
     ("eqz", "=="),
 ];
 
-/// The operator with the values of its operands: `360 + 12`, `i32.clz(7)`; for a read of a constant
-/// table, the address. Operators on unsigned operands are written by name if one of the operands is
-/// displayed as negative.
+/// Writes the operator with the values of its operands: `360 + 12`, `i32.clz(7)`. For a read of a
+/// constant table, writes the address. Writes an operator on unsigned operands by name if an
+/// operand is displayed as negative.
 pub fn expression(made: &WhyMade) -> String {
     let values = made.operands.iter().map(|operand| operand.value.as_str());
     let values = Vec::from_iter(values);

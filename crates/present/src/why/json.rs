@@ -1,4 +1,4 @@
-//! The chain as JSON: a head, then one entry per line.
+//! Writes the chain as JSON: a head, then one entry per line.
 
 use std::io::Write;
 
@@ -26,11 +26,12 @@ pub struct WhyHead {
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
     pub at: Option<String>,
-    /// With `--trap`, if the run ended in a library: how it ended in terms of the user's own code.
+    /// How the run ended in terms of the user's own code, with `--trap` if the run ended in a
+    /// library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// The last write to the variable's place since the call began. Because of it, the place may
-    /// hold something else.
+    /// The last write to the variable's place since the call began, because of which the place may
+    /// hold another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }
@@ -40,7 +41,7 @@ pub struct WhyHead {
 pub struct WhyDeath {
     /// The event: `panicked`, `assertion failed`, `aborted`, or how the run ended.
     pub what: String,
-    /// The printed message, if any.
+    /// The printed message, if there is one.
     pub message: Option<String>,
     /// The place where the user's own code called the library.
     pub place: WhyPlace,
@@ -51,7 +52,7 @@ pub struct WhyDeath {
 }
 
 impl WhyDeath {
-    /// The text as one sentence.
+    /// Returns the text as one sentence.
     pub fn text(&self) -> String {
         let message = match self.message.as_deref() {
             Some(message) => {

@@ -1,13 +1,13 @@
-//! The origin of a value, in one sentence.
+//! Describes the origin of a value in one sentence.
 
 use super::{WhyEntry, expression};
 use crate::{counted, grouped};
 
-/// The kind of end entry saying that only a part of the run was searched for operands. It follows
-/// the chain's own end.
+/// The kind of an end entry that says that only a part of the run was searched for operands. It
+/// follows the chain's own end.
 pub const SEARCHED: &str = "searched";
 
-/// The origin, to follow the subject in a sentence.
+/// Describes the origin, in words that follow the subject of a sentence.
 pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
     let back = |links: u64| match links {
         0 => String::new(),
@@ -35,7 +35,7 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
                 format!("constants, {}", expression(made))
             };
             let at = made.place.line_or_at();
-            // This step is the last one.
+            // The links include this step, which does not count as a step back.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")
         }

@@ -1,4 +1,4 @@
-//! Why a place was not executed, in words.
+//! Writes why a place was not executed, in words.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::table::wrapped;
 use crate::why::why_origin;
 use crate::{LeftOut, PresentError, WhyPlace, WhyText};
 
-/// The number of steps in a library to show.
+/// The maximum number of steps in a library to show.
 const FEW: u64 = 4;
 
 pub(super) fn report(
@@ -31,7 +31,7 @@ pub(super) fn report(
             wrapped(&format!("  {}", line.trim_start()), width, 4)
         )?;
     }
-    // From the cause towards the place.
+    // Write the steps from the cause to the place.
     for hop in cause.through.iter().rev() {
         let then = match hop.how {
             WhyNotHow::Branch => "",
@@ -85,7 +85,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// The clause that a place was not executed, to precede the reason.
+/// Returns the clause that a place was not executed, which precedes the reason.
 pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> String {
     let at = plain(at);
     if after == 0 {
@@ -110,7 +110,7 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
     )
 }
 
-/// A cause in one sentence, to follow the place.
+/// Describes a cause in one sentence, which follows the place.
 fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
     let at = plain(at);
     let which = if after == 0 {
@@ -215,7 +215,8 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
     }
 }
 
-/// Describes the number of executions in the whole run, if it exceeds that in the part in question.
+/// Describes the number of executions in the whole run, if it exceeds the number in the part in
+/// question.
 fn in_all(count: u64, executions: u64) -> String {
     if executions == count {
         String::new()
@@ -224,7 +225,7 @@ fn in_all(count: u64, executions: u64) -> String {
     }
 }
 
-/// How the run ended, and where the activation was at that time.
+/// Describes how the run ended, and the place of the activation at that time.
 fn ended(end: &WhyNotEnd) -> String {
     let WhyNotEnd {
         ending,
@@ -244,7 +245,8 @@ fn ended(end: &WhyNotEnd) -> String {
     }
 }
 
-/// `file.c:42 in main (@0x1f3)`: a line may have several branches.
+/// Writes a place as `file.c:42 in main (@0x1f3)`. The offset identifies the branch, because a line
+/// may have several.
 fn exactly(place: &WhyPlace) -> String {
     if place.source.is_none() {
         place.described()

@@ -1,4 +1,4 @@
-//! A small program, and executions of it.
+//! Provides a small program, and executions of it.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use afterimage_program::{Function, Names, Program, SourceMap};
 /// The program, which is also its own source.
 pub const TEXT: &str = include_str!("../golden/program.wat");
 
-/// `program.wat` as a module, with line tables or without.
+/// Returns `program.wat` as a module, with or without line tables.
 ///
-/// The line tables of the `wat` crate leave the function count out of the Code section's payload
-/// and so are one byte off. An operator of one byte therefore takes the line of the next one; none
-/// ends a line of the program.
+/// The line tables of the `wat` crate are one byte off, because they leave out the function count
+/// of the Code section. So an operator of one byte takes the line of the next operator. No such
+/// operator ends a line of the program.
 pub fn module(debug: bool) -> Vec<u8> {
     let mut parser = wat::Parser::new();
     if debug {
@@ -29,11 +29,11 @@ pub fn module(debug: bool) -> Vec<u8> {
 pub enum Ending {
     /// `main` returns.
     Return,
-    /// `i32.add` traps in the second iteration. (It cannot, but the counts do not mind.)
+    /// `i32.add` traps in the second iteration. It cannot trap in reality, but the counts allow it.
     Trap,
 }
 
-/// Makes the profile of an execution of the program and hands it on.
+/// Makes the profile of an execution of the program, and passes it to `use_it`.
 pub fn with_profile<R>(debug: bool, ending: Ending, use_it: impl FnOnce(&Profile<'_>) -> R) -> R {
     let module = module(debug);
     let program = Program::parse(&module).unwrap();
@@ -47,13 +47,14 @@ pub fn with_profile<R>(debug: bool, ending: Ending, use_it: impl FnOnce(&Profile
     use_it(&profile)
 }
 
-/// One activation at most: the way to take at each block that has several, and the
-/// operator at which it stays.
+/// At most one activation: the direction to take at each block with several, and the operator at
+/// which it stays.
 type Run = Option<(&'static [usize], Option<u32>)>;
 
 fn runs(ending: Ending) -> [Run; 3] {
     match ending {
-        // Branches list not taken before taken: four iterations, then the else arm.
+        // Branches list "not taken" before "taken". This run has four iterations, and then takes
+        // the else arm.
         Ending::Return => [Some((&[], None)), Some((&[1, 1, 1, 0, 1], None)), None],
         Ending::Trap => [Some((&[], Some(1))), Some((&[1], Some(3))), None],
     }

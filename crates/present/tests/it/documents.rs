@@ -61,7 +61,7 @@ fn the_description_is_that_of_the_structs() {
     is(&path, &format!("{before}{BEGIN}{made}{END}{after}"));
 }
 
-/// All documents in words, then the objects that are in them.
+/// Describes all documents in words, and then the objects in them.
 fn described(all: &[Description]) -> String {
     let mut text = String::new();
     let mut objects = BTreeMap::new();
@@ -96,7 +96,7 @@ fn described(all: &[Description]) -> String {
     text
 }
 
-/// Collects the definitions in a schema. The same name is the same thing in all documents.
+/// Collects the definitions in a schema. A name has the same meaning in all documents.
 fn collect<'s>(schema: &'s Value, objects: &mut BTreeMap<&'s str, &'s Value>) {
     let Some(definitions) = schema["$defs"].as_object() else {
         return;
@@ -144,7 +144,7 @@ fn object(text: &mut String, schema: &Value) {
     }
 }
 
-/// The one word that a schema allows.
+/// Returns the only word that a schema allows, if there is just one.
 fn word(schema: &Value) -> Option<&str> {
     schema["const"].as_str()
 }
@@ -176,7 +176,7 @@ fn fields(text: &mut String, schema: &Value) {
     }
 }
 
-/// A type in a word or two.
+/// Describes a type in one or two words.
 fn of(schema: &Value) -> String {
     if let Some(word) = word(schema) {
         return format!("`{word}`");

@@ -1,4 +1,4 @@
-//! Text in, text out: one small program in every format.
+//! Tests one small program in every format.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ const KINDS: [(By, &str); 5] = [
     (By::Instruction, "instruction"),
 ];
 
-/// The program's text represents itself.
+/// Supplies the program's text as its own source.
 struct Own;
 
 impl Sources for Own {
@@ -112,7 +112,7 @@ fn comma_separated_values() {
             );
             let got = written(|out| csv(out, profile, &report));
             assert_eq!(got.matches("\r\n").count(), report.rows.len() + 1);
-            // Kept with plain line ends, which no checkout changes.
+            // The file has plain line ends, which no checkout changes.
             golden(&format!("{name}.csv"), &got.replace("\r\n", "\n"));
         }
     });

@@ -188,7 +188,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     }
 }
 
-/// The fields of a message by number.
+/// Parses the fields of a message by number.
 fn fields(mut bytes: &[u8]) -> BTreeMap<u64, Vec<Field<'_>>> {
     let mut fields = BTreeMap::<_, Vec<_>>::new();
     while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! Locations as people write them, on a small program.
+//! Tests locations as people write them, on a small program.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use afterimage_profile::Resolver;
 use afterimage_profile::location::{Occurrence, Place, ResolveError, Resolved};
 use afterimage_program::{LineError, NameError, Names, Program, SourceMap};
 
-/// All operators but the last of a body have two bytes, because the line tables of the `wat` crate
-/// are one byte off.
+/// A program in which all operators except the last of a body have two bytes, because the line
+/// tables of the `wat` crate are one byte off.
 const TEXT: &str = r#"(module
   (import "env" "log" (func $log (param i32)))
   (func $main (export "start")
@@ -59,7 +59,7 @@ fn functions_by_index_name_and_demangled_name() {
             ("run::{closure#0}", 2),
             ("core::fmt::Formatter::pad", 3),
             ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", 3),
-            // Not the third execution of a function called `weird`.
+            // This text does not mean the third execution of a function called `weird`.
             ("weird#3", 5),
         ] {
             assert_eq!(at.location(text).unwrap(), function(index), "{text}");
@@ -77,14 +77,14 @@ fn functions_by_index_name_and_demangled_name() {
 fn operators_by_offset() {
     check(|at, program| {
         let body = program.function(func(1)).unwrap().body.start.0;
-        // One byte says that there are no locals.
+        // One byte encodes that there are no locals.
         let second = Place::Operator(func(1), OpId::from_u32(1));
         assert_eq!(at.location("main+3").unwrap().place, second);
         assert_eq!(at.location("main+0x3#9").unwrap().place, second);
         let absolute = format!("@{:#x}", body + 3);
         assert_eq!(at.location(&absolute).unwrap().place, second);
 
-        // The very first operator of a function, after its locals.
+        // This is the first operator of a function, after its locals.
         let first = Place::Operator(func(1), OpId::from_u32(0));
         assert_eq!(at.location("main+0").unwrap().place, first);
 

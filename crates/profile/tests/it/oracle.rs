@@ -1,5 +1,5 @@
-//! Counts of lines, instructions and blocks, against a naive walk: random paths through
-//! random programs, one executed instruction after the other.
+//! Compares counts of lines, instructions and blocks with a naive walk along random paths through
+//! random programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use afterimage_profile::{Line, Profile, Scope, Source, Stop, block_counts};
 use afterimage_program::{BlockKind, FileId, Function, Location, Names, Program, SourceMap};
 use proptest::prelude::*;
 
-/// Rows that hold until the next one; line 0 is no line.
+/// A line table. Each row holds until the next row. Line 0 means no line.
 #[derive(Default)]
 struct LineTable(Vec<(OrigOffset, Location)>);
 
@@ -27,7 +27,8 @@ impl Source for LineTable {
     }
 }
 
-/// Random choices, from the bytes that proptest makes; zeros when they are used up.
+/// Random choices, from the bytes that proptest makes. When they are used up, the choices are
+/// zeros.
 struct Choices<'b>(std::slice::Iter<'b, u8>);
 
 impl Choices<'_> {
@@ -40,7 +41,7 @@ impl Choices<'_> {
     }
 }
 
-/// A body of nested blocks, loops, ifs and branches; `depth` labels are open.
+/// Writes a body of nested blocks, loops, ifs and branches. `depth` labels are open.
 fn body(choices: &mut Choices<'_>, depth: usize, text: &mut String) {
     for _ in 0..choices.below(8) {
         match choices.below(12) {
@@ -89,7 +90,8 @@ fn module(choices: &mut Choices<'_>) -> Vec<u8> {
     wat::parse_str(&text).expect("the generator writes valid modules")
 }
 
-/// Rows at random operators: few lines, so that they repeat; line 0 and gaps occur.
+/// Returns rows at random operators. They have few lines, so that lines repeat, and include line 0
+/// and gaps.
 fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> LineTable {
     let mut rows = Vec::new();
     for function in &program.functions {
@@ -118,22 +120,22 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
     LineTable(rows)
 }
 
-/// An instruction that control reached, and executed unless the run stopped before it. `arrives`:
-/// at the activation's start, round a loop that can stay on its line, or through a vertex that
-/// executes nothing.
+/// An instruction that control reached. It was executed unless the run stopped before it. `arrives`
+/// holds at the activation's start, around a loop that can stay on its line, and through a vertex
+/// that executes nothing.
 struct Reached {
     offset: OrigOffset,
     line: Option<Line>,
     arrives: bool,
     executed: bool,
-    /// A jump that is passed over, but an instruction.
+    /// Whether it is a jump that is passed over, which still counts as an instruction.
     passed: bool,
 }
 
-/// An instruction: where it is, its line, and whether it is a jump that is passed over.
+/// An instruction: its offset, its line, and whether it is a jump that is passed over.
 type Instruction = (OrigOffset, Option<Line>, bool);
 
-/// The way that control came from the last instruction that was not passed over.
+/// The path of control from the last instruction that was not passed over.
 #[derive(Clone, Copy)]
 struct Way {
     /// The block of that instruction.
@@ -155,7 +157,7 @@ impl Way {
     }
 }
 
-/// Whether a way leads from the one block to the other through blocks of one line only.
+/// Whether a path leads from one block to the other through blocks of one line only.
 fn stays(
     function: &Function,
     instructions: &BTreeMap<OpId, Instruction>,
@@ -198,8 +200,8 @@ struct Naive {
 }
 
 impl Naive {
-    /// Simulates one activation. It leaves each block by a random edge; after `fuel` blocks it
-    /// stays open.
+    /// Simulates one activation. It leaves each block by a random edge, and stays open after `fuel`
+    /// blocks.
     fn activation(
         &mut self,
         function: &Function,
@@ -265,7 +267,7 @@ impl Naive {
         }
     }
 
-    /// The run stops in a block with nothing but a skipped jump: the targets of the jumps are
+    /// Handles a run that stops in a block with only a skipped jump. The targets of the jumps are
     /// reached, but not executed.
     fn reach_behind_jumps(
         &mut self,
@@ -299,7 +301,7 @@ impl Naive {
         }
     }
 
-    /// Arrivals and instructions per line, by the definition.
+    /// Counts arrivals and instructions per line, by the definition.
     fn lines(&self, sums: &mut BTreeMap<Line, (u64, u64)>) {
         let mut before = None;
         for now in &self.trace {
@@ -347,7 +349,7 @@ fn settle(function: &Function, own: &mut BTreeMap<OpId, Instruction>) {
 }
 
 /// Returns the instructions of a function with their lines, by the rule stated at
-/// `OperatorCount::position`. For an instruction without a line, it walks back along all ways.
+/// `OperatorCount::position`. For an instruction without a line, walks back along all paths.
 fn instructions(
     program: &Program,
     bytes: &[u8],
@@ -506,7 +508,7 @@ proptest! {
         prop_assert!(block_counts(function, &naive.counts).is_ok());
 
         let mut wrong = naive.counts.clone();
-        // A self-loop more is another execution, not an impossible one.
+        // Another iteration of a self-loop is a different execution, not an impossible one.
         let edges: Vec<_> = function.cfg.edges.iter().filter(|(_, e)| e.from != e.to).collect();
         if !edges.is_empty() {
             wrong.edges[edges[which.index(edges.len())].0.index()] += 1;

@@ -1,4 +1,4 @@
-//! Orders, limits and scopes of reports, on functions of one straight block each.
+//! Tests orders, limits and scopes of reports, on functions with one block each.
 
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts};
 use afterimage_profile::{
@@ -12,7 +12,7 @@ const TEXT: &str = r#"(module
   (func $d nop nop nop nop nop nop)
   (func $b nop))"#;
 
-/// Entries of the functions, in their order.
+/// The number of entries of each function, in their order.
 const ENTRIES: [u64; 4] = [2, 6, 1, 0];
 
 fn with_profile<R>(ask: impl FnOnce(&Profile<'_>) -> R) -> R {
@@ -31,7 +31,7 @@ fn with_profile<R>(ask: impl FnOnce(&Profile<'_>) -> R) -> R {
     ask(&Profile::new(&program, &module, &counts, &[], &names, &source).unwrap())
 }
 
-/// The functions of a report's rows, by name.
+/// Returns the names of the functions in a report's rows.
 fn functions(profile: &Profile<'_>, options: Options) -> String {
     let report = Report::new(profile, &options).unwrap();
     assert_eq!(report.totals, profile.totals());
@@ -55,7 +55,7 @@ fn rows_come_in_the_order_asked_for() {
             (Some(Sort::Program), "cadb"),
             (Some(Sort::Name), "abcd"),
             (Some(Sort::Count), "acdb"),
-            // c, a and d all executed 6; more entries come first.
+            // c, a and d each executed 6 instructions. The function with more entries comes first.
             (Some(Sort::Instructions), "acdb"),
         ] {
             for by in [By::Function, By::Block, By::Edge] {
@@ -85,7 +85,7 @@ fn the_top_rows_are_the_hottest_unless_sorted_otherwise() {
                 },
             )
         };
-        // Ties stay in the order of the program: one instruction of a, then those of c.
+        // Ties stay in program order: first one instruction of a, then those of c.
         assert_eq!(top(None), "acccd");
         assert_eq!(top(Some(Sort::Name)), "abccc");
         assert_eq!(top(Some(Sort::Program)), "cccad");

@@ -1,4 +1,4 @@
-//! Describes how a run ended in a library, in terms of the author's own code: the line, and the
+//! Describes how a run ended in a library, in terms of the user's own code: the line, and the
 //! library's message.
 
 use std::collections::HashSet;
@@ -14,11 +14,11 @@ use anyhow::Result;
 use crate::explain::Scene;
 use crate::steps::follow;
 
-/// The number of bytes of standard error to search, from its end.
+/// The maximum number of bytes to search at the end of standard error.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// Explains a run that ended in a library called by the user's code. Returns `None` for other runs.
-/// `how` describes how the run ended, and `frames` are the calls, innermost first.
+/// Explains a run that ended in a library that the user's code called. Returns `None` for other
+/// runs. `how` describes how the run ended, and `frames` are the calls, innermost first.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -101,7 +101,7 @@ pub fn of_wrong_type(
 }
 
 /// Explains that `main` returned a failure code, although nothing killed the run. Returns `None` if
-/// `main` did not.
+/// `main` did not return such a code.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -134,7 +134,8 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
         let name = scene.names.function(function);
         let name = name.split('(').next().unwrap_or(name);
         let is_main = name == "main" || name == "__original_main" || name.ends_with("::main");
-        // Code that formats an error, or runs at exit, may be the user's own.
+        // The user's own code may also format an error or run at exit, so skip everything except
+        // `main`.
         if !is_main || block.end != BlockEnd::Return {
             continue;
         }
@@ -160,10 +161,10 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
     Ok(None)
 }
 
-/// The number of nodes to go back in search of the user's own code.
+/// The maximum number of nodes to go back in search of the user's own code.
 const BLOCKS: u32 = 50_000;
 
-/// Whether the last output on standard error is what Rust prints for an error returned by `main`.
+/// Whether the last output on standard error is Rust's report of an error that `main` returned.
 fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -182,7 +183,7 @@ fn is_rust_report(scene: &Scene<'_, '_>) -> Result<bool> {
     }))
 }
 
-/// The number of calls to examine around the call that prints.
+/// The maximum number of calls to examine around the call that prints.
 const CALLS: usize = 64;
 
 /// Explains that the compiler's stack in memory overflowed.
@@ -224,7 +225,7 @@ fn message(scene: &Scene<'_, '_>, find: impl Fn(&str) -> Option<String>) -> Resu
 /// Finds the message of the last panic of a Rust program.
 fn panic(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once(" panicked at ")?;
-    // Up to Rust 1.72, the message preceded the place.
+    // Up to Rust 1.72, the message preceded the place in the source.
     if let Some(message) = last.strip_prefix('\'') {
         let (message, _) = message.rsplit_once("', ")?;
         return Some(message.to_owned());
@@ -240,7 +241,7 @@ fn panic(printed: &str) -> Option<String> {
 fn assertion(printed: &str) -> Option<String> {
     let (_, last) = printed.rsplit_once("Assertion failed: ")?;
     let line = last.lines().next()?;
-    // The place comes after the text, but is already known.
+    // Cut off the place after the text, because it is already known.
     let text = line.rsplit_once(" (").map_or(line, |(text, _)| text);
     Some(text.to_owned())
 }

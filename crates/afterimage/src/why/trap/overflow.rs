@@ -9,10 +9,9 @@ use crate::explain::Scene;
 use crate::text::harmless;
 use crate::why::led::last_of;
 
-/// The number of innermost activations that may lie inside the repeated calls without belonging to
-/// them.
+/// The maximum number of innermost activations that do not belong to the repeated calls.
 const BESIDE: usize = 8;
-/// The number of repeated calls to name.
+/// The maximum number of repeated calls to name.
 const NAMED: usize = 4;
 
 /// Repeated calls on a stack.
@@ -51,7 +50,7 @@ pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(
     stack.iter().enumerate().map(site).collect()
 }
 
-/// Finds the calls that repeat over most of the stack, if any. Linear.
+/// Finds the calls that repeat over most of the stack, if there are such calls. Linear.
 pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     (0..sites.len().min(BESIDE)).find_map(|from| {
         let (length, period) = periodic(&sites[from..]);
@@ -84,8 +83,8 @@ fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     found
 }
 
-/// Describes the stack in words that follow the place where the run ended. `it` is the name of the
-/// stack in that sentence.
+/// Describes the stack, for a sentence that begins with the place where the run ended. `it` is the
+/// name of the stack in this sentence.
 pub fn described(
     open: usize,
     it: &str,
@@ -100,7 +99,7 @@ pub fn described(
         return format!(", with {open} on {it}");
     };
     // A caller is further out than its callee. The innermost call of a repetition calls the
-    // outermost one of the next.
+    // outermost call of the next repetition.
     let own = &frames[repeated.from..repeated.end()];
     let calls = (0..own.len()).rev().map(|at| {
         let called = match (own.len(), at) {

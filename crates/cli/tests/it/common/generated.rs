@@ -8,24 +8,25 @@ use wasmparser::ValType;
 
 use crate::common::Sandbox;
 
-/// Returns the number of seeds to try; the variable is for long manual runs.
+/// Returns the number of seeds to try, which an environment variable can raise for long manual
+/// runs.
 pub fn seeds(usual: u64) -> u64 {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
     seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-/// Records calls of the first exports of generated programs, builds a lens, and shows each
+/// Records calls to the first exports of generated programs, builds a lens, and shows each
 /// recording, which is `run.aft`.
 pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnMut(&Sandbox)) {
     for seed in 0..seeds {
-        // Shown if a test fails.
+        // This output is shown if a test fails.
         println!("seed {seed}");
         let module = module_from_seed(seed, &ModuleConfig::default());
         each_recording_of(&module, exports, lens, &mut show);
     }
 }
 
-/// The same of some exports of generated programs and of those written by hand, with all values.
+/// Shows recordings, with all values, of some exports of generated and hand-written programs.
 pub fn each_with_values(seeds: u64, mut show: impl FnMut(&Sandbox)) {
     each_recording(seeds, 3, "full", &mut show);
     for (_, text) in HANDWRITTEN {
@@ -33,7 +34,7 @@ pub fn each_with_values(seeds: u64, mut show: impl FnMut(&Sandbox)) {
     }
 }
 
-/// The same of one program.
+/// Shows recordings of one program.
 pub fn each_recording_of(
     module: &[u8],
     exports: usize,
@@ -57,7 +58,7 @@ pub fn each_recording_of(
     }
 }
 
-/// How to call an export whose parameters are all numbers.
+/// Returns the words that call an export, if its parameters are all numbers.
 fn invocation(program: &Program, export: usize) -> Option<String> {
     let (name, function) = program.exports.get(export)?;
     let params = &program.types[program.function(*function)?.ty].params;

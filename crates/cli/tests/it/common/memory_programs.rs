@@ -19,7 +19,7 @@ impl Numbers {
     }
 }
 
-/// A recording of a program with its path, `run.aft`.
+/// Makes a recording of a program with its path, `run.aft`.
 pub fn memory_recording(seed: u64) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.wasm("a.wasm", &memory_program(seed));
@@ -28,7 +28,7 @@ pub fn memory_recording(seed: u64) -> Sandbox {
     sandbox
 }
 
-/// A program as text, with an export `main` that takes nothing.
+/// Returns a program as text, with an export `main` without parameters.
 pub fn memory_program(seed: u64) -> String {
     let mut numbers = Numbers(seed.wrapping_mul(2) + 1);
     for _ in 0..4 {
@@ -89,7 +89,7 @@ impl Body<'_> {
         }
     }
 
-    /// An address below 32.
+    /// Writes an address below 32.
     fn address(&mut self) -> String {
         match self.numbers.below(4) {
             0 => format!("(i32.const {})", self.numbers.below(3) * 4),
@@ -128,7 +128,7 @@ impl Body<'_> {
                 )
             }
             7 if self.function > 0 => {
-                // The host, or a function.
+                // The callee is the host, or a function.
                 let callee = self.numbers.below(self.function as u64 + 1);
                 format!(
                     "(drop (call_indirect (type $callee) (i32.const 1) (i32.and (local.get $q) (i32.const 24)) (i32.const {callee})))"

@@ -1,4 +1,4 @@
-//! Runs the command line in a folder of its own.
+//! Runs the command line in a separate folder.
 
 pub mod generated;
 pub mod memory_programs;
@@ -105,15 +105,15 @@ impl Sandbox {
         names
     }
 
-    /// A command with this folder as the current one and an environment that does not depend on who
-    /// runs the tests.
+    /// Creates a command with this folder as its current folder, and an environment that does not
+    /// depend on who runs the tests.
     pub fn any(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = tools::command(program);
         self.place(&mut command);
         command
     }
 
-    /// Lets a command run here.
+    /// Makes a command run in this folder.
     fn place(&self, command: &mut Command) {
         command
             .current_dir(self.folder.path())
@@ -121,7 +121,7 @@ impl Sandbox {
             .env("COLUMNS", "100");
     }
 
-    /// `afterimage` with these words.
+    /// Creates a command that runs `afterimage` with these words.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.any(afterimage());
         command.args(args);
@@ -141,15 +141,15 @@ impl Sandbox {
             .env("AFTERIMAGE", afterimage()))
     }
 
-    /// Runs it and expects that it succeeds.
+    /// Runs `afterimage` and expects success.
     pub fn ok(&self, words: &str) -> Ran {
         let ran = self.run(words);
         assert_eq!(ran.code, Some(0), "afterimage {words}\n{ran:?}");
         ran
     }
 
-    /// Runs it and expects a refusal: one sentence with all of `parts`, nothing on standard output,
-    /// and no panic.
+    /// Runs `afterimage` and expects a refusal: one sentence with all `parts`, nothing on standard
+    /// output, and no panic.
     #[track_caller]
     pub fn refused(&self, words: &str, code: i32, parts: &[&str]) {
         let ran = self.run(words);
@@ -185,7 +185,7 @@ impl Ran {
     }
 }
 
-/// The binary under test.
+/// Returns the path of the binary under test.
 pub fn afterimage() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_afterimage"))
 }
@@ -221,7 +221,7 @@ pub fn signal(child: &Child, name: rustix::process::Signal) {
     rustix::process::kill_process(id, name).unwrap();
 }
 
-/// Waits until `condition` holds, and fails if it does not within half a minute.
+/// Waits until `condition` holds. Fails after half a minute.
 #[track_caller]
 pub fn eventually(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -248,7 +248,7 @@ pub const HELLO: &str = r#"(module
       (br_if $again (i32.lt_u (local.get $i) (i32.const 3))))
     (call $proc_exit (i32.const 3))))"#;
 
-/// Prints `x` for ever.
+/// Prints `x` forever.
 pub const CHATTY: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -258,7 +258,7 @@ pub const CHATTY: &str = r#"(module
     (loop $again
       (br_if $again (i32.eqz (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))))"#;
 
-/// Prints that it has begun, then computes forever.
+/// Prints that it has begun, and then computes forever.
 pub const SPIN: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -279,12 +279,12 @@ impl Sandbox {
         self.rustc(name, name, 0);
     }
 
-    /// Compiles the Rust program that is in `SOURCE.rs` to `NAME.wasm`, optimised so much.
+    /// Compiles the Rust program in `SOURCE.rs` to `NAME.wasm` at this level of optimisation.
     pub fn rustc(&self, source: &str, name: &str, level: u32) {
         self.rustc_with(&[], source, name, level);
     }
 
-    /// The same with these options.
+    /// Like [`rustc`](Self::rustc), with these options.
     pub fn rustc_with(&self, options: &[&str], source: &str, name: &str, level: u32) {
         let mut rustc = tools::rustc();
         rustc.args(options);

@@ -1,4 +1,4 @@
-//! A recording with its path, opened.
+//! Opens a recording with its path.
 
 use std::ops::Deref;
 
@@ -8,7 +8,7 @@ use afterimage_replay::steps::{FileCheckpoints, Run};
 
 use crate::common::Sandbox;
 
-/// A recording whose path is there.
+/// A recording that has its path.
 pub struct Recorded(Recording);
 
 impl Deref for Recorded {
@@ -20,14 +20,14 @@ impl Deref for Recorded {
 }
 
 impl Recorded {
-    /// `run.aft` in a sandbox.
+    /// Opens `run.aft` in a sandbox.
     pub fn open(sandbox: &Sandbox) -> Self {
         let recording = Recording::open(&sandbox.path("run.aft")).unwrap();
         recording.path().expect("a path");
         Self(recording)
     }
 
-    /// Its run, to be followed from its beginning or from these checkpoints.
+    /// Returns its run, to be followed from its beginning or from these checkpoints.
     pub fn run_from<'a>(
         &'a self,
         checkpoints: Option<&'a FileCheckpoints>,

@@ -1,4 +1,4 @@
-//! Readers for the formats with stacks and calls.
+//! Reads the formats with stacks and calls.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::Sandbox;
 
-/// For each caller (or `[host]`) and callee, the number of calls and the blocks that are executed
-/// in them.
+/// For each caller (or `[host]`) and callee, the number of calls, and the number of blocks executed
+/// in these calls.
 pub type Calls = BTreeMap<(String, String), (u64, u64)>;
 
 /// Reads a file in Callgrind's format: the sum of all self costs, and the calls.
@@ -33,7 +33,7 @@ pub fn callgrind(text: &str) -> (u64, Calls) {
             match count.take() {
                 None => own += cost,
                 Some(count) => {
-                    // An inlined function and a called one of the same name are different.
+                    // An inlined function and a called function with the same name are different.
                     let pair = (caller.clone(), callee.clone());
                     let (calls, blocks) = calls.entry(pair).or_default();
                     (*calls, *blocks) = (*calls + count, *blocks + cost);
@@ -44,7 +44,8 @@ pub fn callgrind(text: &str) -> (u64, Calls) {
     (own, calls)
 }
 
-/// The blocks that each function executes itself in a file of Callgrind, by file and line.
+/// Reads, from a file in Callgrind's format, the blocks that each function executes itself, by file
+/// and line.
 pub fn callgrind_lines(text: &str) -> BTreeMap<(String, String, u64), u64> {
     let mut names: [BTreeMap<String, String>; 2] = Default::default();
     let mut named = |kind: usize, name: &str| {
@@ -73,7 +74,7 @@ pub fn callgrind_lines(text: &str) -> BTreeMap<(String, String, u64), u64> {
     lines
 }
 
-/// The stacks of a file of speedscope.
+/// Reads the stacks from a file for speedscope.
 pub fn speedscope(text: &str) -> BTreeMap<String, u64> {
     let file: Value = serde_json::from_str(text).unwrap();
     let frames = file["shared"]["frames"].as_array().unwrap();
@@ -99,7 +100,7 @@ pub fn speedscope(text: &str) -> BTreeMap<String, u64> {
     stacks
 }
 
-/// The fields of a message of Protocol Buffers: numbers, and bytes.
+/// Parses the fields of a Protocol Buffers message: numbers, and bytes.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -132,7 +133,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     number
 }
 
-/// The stacks of `run.pb.gz`.
+/// Reads the stacks from `run.pb.gz`.
 pub fn pprof(sandbox: &Sandbox) -> BTreeMap<String, u64> {
     let unpacked = sandbox
         .any("gzip")
@@ -175,7 +176,7 @@ pub fn pprof(sandbox: &Sandbox) -> BTreeMap<String, u64> {
             }
             numbers
         };
-        // The innermost is first.
+        // The innermost frame comes first.
         let names = packed(1).into_iter().rev().map(|id| &*locations[&id]);
         *stacks.entry(Vec::from_iter(names).join(";")).or_default() += packed(2)[0];
     }

@@ -1,18 +1,18 @@
-//! Generated guests that pass the same bytes to the host and get them back, over and over, in every
+//! Generates guests that pass the same bytes to the host and get them back repeatedly, in every
 //! possible way.
 
 use std::fmt::Write as _;
 
 use afterimage_testkit::modules::SplitMix64;
 
-/// A program that works on a few hundred bytes. The guest calls its imports directly; if `hidden`,
-/// also through a table and by tail calls. If `exported`, it exports some of them.
+/// Returns a program that works on a few hundred bytes. The guest calls its imports directly; if
+/// `hidden`, also through a table and by tail calls. If `exported`, it exports some of them.
 pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
     let mut random = SplitMix64(seed ^ 0x5eed);
     let mut body = String::new();
     for _ in 0..6 + random.below(10) {
         let operation = operation(&mut random, hidden);
-        // Some of them not each time.
+        // Some calls are not made in each iteration.
         match random.below(3) {
             0 => writeln!(
                 body,
@@ -62,7 +62,7 @@ pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
     )
 }
 
-/// An address, which is another one each time around.
+/// Writes an address that differs in each iteration.
 fn address(random: &mut SplitMix64) -> String {
     format!(
         "(i32.and (i32.add (i32.mul (local.get $i) (i32.const {})) (i32.const {})) (i32.const {}))",
@@ -99,8 +99,8 @@ fn operation(random: &mut SplitMix64, hidden: bool) -> String {
     }
 }
 
-/// A call with two vectors, which are written in several ways and may lie within the bytes that
-/// they describe. The host wants them aligned.
+/// Writes a call with two vectors, which are written in several ways and may lie within the bytes
+/// that they describe. The host requires aligned vectors.
 fn vectors(random: &mut SplitMix64, call: &str) -> String {
     let at = 512 + 4 * random.below(3);
     let mut text = String::new();

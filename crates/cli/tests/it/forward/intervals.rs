@@ -1,4 +1,5 @@
-//! Checkpoints closer together than those of the commands, so that short runs have many.
+//! Makes checkpoints that are closer together than those of the commands, so that short runs have
+//! many.
 
 use std::convert::Infallible;
 use std::path::Path;

@@ -7,10 +7,11 @@ use afterimage_replay::paths::{FileSegments, Window};
 use afterimage_replay::steps::{Level, Range, Run, Steps, Wanted, What, Within};
 use afterimage_trace::LogReader;
 
-/// An execution of an operator; without one, of the host by itself. `None`: nothing.
+/// A writer: the time, and the operator unless the host acted on its own. `None` means that nothing
+/// wrote.
 pub type Wrote = Option<(u64, Option<OpId>)>;
 
-/// By the time of a host call: the parts of its reads, in order.
+/// The parts of the reads of each host call, in order, by the time of the call.
 pub type Reads = HashMap<u64, Vec<(Range, Wrote)>>;
 
 /// Follows a run.

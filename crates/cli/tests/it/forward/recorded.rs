@@ -1,4 +1,4 @@
-//! Recordings of generated guests.
+//! Makes recordings of generated guests.
 
 use super::guests;
 use crate::common::Sandbox;

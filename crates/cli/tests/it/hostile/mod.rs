@@ -1,8 +1,8 @@
-//! Recordings made to do harm, given to every command. Each command ends soon, with a documented
-//! exit code and a sentence, and takes no memory out of proportion.
+//! Tests every command on recordings made to do harm. Each command must end soon, with a documented
+//! exit code and a sentence, and without excessive memory.
 //!
-//! `AFTERIMAGE_HOSTILE=SEED..SEED` tries those seeds, one recording each, instead of a few. Failing
-//! recordings are kept beside the tests' temporary files.
+//! `AFTERIMAGE_HOSTILE=SEED..SEED` tries these seeds, with one recording each, instead of a few.
+//! Failing recordings are kept beside the tests' temporary files.
 
 mod mutate;
 mod seeds;
@@ -99,12 +99,12 @@ const EXECUTING: [&str; 10] = [
     "simulate FILE --cache 1k,2,64 --branch-predictor gshare --again",
 ];
 
-/// More than any of the recordings needs.
+/// The memory limit in bytes, which is more than any recording needs.
 const MOST_MEMORY: u64 = 1 << 30;
-/// Longer than any of the commands takes on a busy machine.
+/// The time limit, which is longer than any command takes on a busy machine.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Runs a command with less memory and time than there is.
+/// Runs a command with limited memory and time.
 fn limited(sandbox: &Sandbox, words: &str) -> (Option<Ran>, Duration) {
     let start = Instant::now();
     let line = format!(
@@ -132,7 +132,7 @@ fn limited(sandbox: &Sandbox, words: &str) -> (Option<Ran>, Duration) {
     (Some(waiting.join().unwrap()), start.elapsed())
 }
 
-/// Returns the fault in how a command ended, if any.
+/// Returns the fault in the end of a command, if there is one.
 fn complaint(words: &str, ran: &Ran) -> Option<String> {
     let Ran { code, stderr, .. } = ran;
     let unsound = words.starts_with("verify");
@@ -157,7 +157,7 @@ fn complaint(words: &str, ran: &Ran) -> Option<String> {
     }
 }
 
-/// Gives one recording, tampered with in a way that the seed chooses, to some commands.
+/// Runs some commands on a recording that was tampered with in a way that the seed chooses.
 fn try_seed(sandbox: &Sandbox, originals: &[Parts], seed: u64) -> Vec<String> {
     let mut random = SplitMix64(seed);
     let mut parts = originals[random.below(originals.len())].clone();
@@ -170,8 +170,7 @@ fn try_seed(sandbox: &Sandbox, originals: &[Parts], seed: u64) -> Vec<String> {
         1 => mutate::change(&mut bytes, 4, &mut random),
         _ => {}
     }
-    // With another program, another end, or other answers of the host, a run may well take for
-    // ever: as any recorded one may.
+    // With a different program, end or host answers, a run may take forever, like any recorded run.
     let endless = ["MODULE", "END", "LOG"];
     let executes = !changed
         .iter()

@@ -1,15 +1,15 @@
-//! Tampered recordings: their checksums are correct, their contents are not.
+//! Makes tampered recordings, which have correct checksums but incorrect contents.
 
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{Kind, TraceFile};
 
-/// Length of a chunk's header.
+/// The length of a chunk's header in bytes.
 const HEADER: usize = 40;
-/// Flags of a chunk.
+/// The flag of the last chunk.
 const LAST: u8 = 1;
 const NAMED: u8 = 2;
 
-/// The values to write where a number may be.
+/// The values to write in place of numbers.
 const NUMBERS: [u64; 12] = [
     0,
     1,
@@ -74,13 +74,13 @@ impl Parts {
         Self { chunks }
     }
 
-    /// Whether there is a path, so that nothing is executed to see it.
+    /// Whether there is a path, so that no command executes the program to build it.
     pub fn is_built(&self) -> bool {
         let has = |kind: Kind| self.chunks.iter().any(|chunk| chunk.kind == kind.0);
         has(Kind::PATHS) && has(Kind::PATH_INDEX)
     }
 
-    /// The file, with an index and a footer or without.
+    /// Returns the file, with or without an index and a footer.
     pub fn write(&self, footer: bool) -> Vec<u8> {
         let mut out = b"\x89AFT\r\n\x1a\n\x01\0\x03\0".to_vec();
         seal(&mut out, 0);
@@ -114,8 +114,8 @@ impl Parts {
         out
     }
 
-    /// Changes something. `other` supplies parts of another recording. Returns a description of the
-    /// change.
+    /// Changes a part of the recording. `other` supplies parts of another recording. Returns a
+    /// description of the change.
     pub fn mutate(&mut self, other: &Parts, random: &mut SplitMix64) -> String {
         let at = self.choose(random);
         let what = random.below(16);
@@ -210,7 +210,7 @@ impl Chunk {
         let at = out.len();
         out.extend_from_slice(b"AFTC");
         out.extend(self.kind.to_le_bytes());
-        // Bytes as they are.
+        // Store the bytes uncompressed.
         out.extend([0, self.flags]);
         out.extend(self.section.to_le_bytes());
         out.extend(self.sequence.to_le_bytes());
@@ -245,7 +245,7 @@ pub fn change(bytes: &mut Vec<u8>, what: usize, random: &mut SplitMix64) {
         }
         4 => bytes.truncate(at),
         5 => {
-            // A number in LEB128, in the place of one.
+            // Replace a number in LEB128 by another.
             let rest = bytes[at..].iter().position(|byte| byte & 0x80 == 0);
             let end = rest.map_or(bytes.len(), |rest| at + rest + 1);
             let mut number = NUMBERS[random.below(NUMBERS.len())];

@@ -1,8 +1,9 @@
-//! The recordings to begin with.
+//! Makes the recordings that the tests tamper with.
 
 use crate::common::Sandbox;
 
-/// Memory, globals, tables, calls of every sort, loops, and reads and writes of the host.
+/// A program with memory, globals, tables, all kinds of calls, loops, and reads and writes by the
+/// host.
 const BUSY: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
@@ -108,7 +109,7 @@ pub fn recordings(sandbox: &Sandbox) -> Vec<String> {
                 sandbox.ok(&format!(
                     "simulate {file} --cache 256,2,16 --cache2 1k,4,32 --branch-predictor tage:bits=4"
                 ));
-                // Not every program has memory, or ends where it could be looked at.
+                // Not every program has memory, or an end at which it can be inspected.
                 let words = format!("slice {file} --at end --address 0x10..0x3f --save kept");
                 let ran = sandbox.run(&words);
                 assert!([Some(0), Some(125)].contains(&ran.code), "{name}: {ran:?}");

@@ -1,11 +1,12 @@
-//! The sessions of the manual, `docs/sessions/*.md`: the pages show the output of the commands.
+//! Tests the sessions of the manual, `docs/sessions/*.md`: the pages must show the output of the
+//! commands.
 //!
-//! The blocks of a page marked `console` are run by `sh`, in order, in a folder of their own. `> `
-//! begins a line that continues the command. A command must print the lines after it, to standard
-//! output and standard error. In these lines, `…` within a line means any text, and a line of only
-//! `…` means any number of lines. Times, sizes and places in the code (`@0x1f3`) depend on the
-//! compiler, so they are not compared. Places in commands are replaced by those printed where the
-//! page shows them.
+//! `sh` runs the blocks of a page marked `console`, in order, in a separate folder. `> ` begins a
+//! line that continues the command. A command must print the lines after it, to standard output and
+//! standard error. In these lines, `…` within a line means any text, and a line of only `…` means
+//! any number of lines. Times, sizes and places in the code (`@0x1f3`) depend on the compiler, so
+//! they are not compared. Places in commands are replaced by the printed places that correspond to
+//! the page's places.
 //!
 //! `BLESS=1` writes the present output into the pages where they differ.
 //!

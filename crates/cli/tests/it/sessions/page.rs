@@ -17,7 +17,7 @@ enum Part {
 
 /// A command and its output.
 pub struct Exchange {
-    /// The command, without its prompt: of several lines, if it has a document in it.
+    /// The command without its prompt. It has several lines if it contains a here-document.
     pub command: String,
     /// The lines of its output, with `…` for unimportant parts.
     pub answer: Vec<String>,
@@ -86,10 +86,10 @@ impl fmt::Display for Page {
     }
 }
 
-/// Places of the page in the code, and which they are now.
+/// The places in the code on the page, with the corresponding current places.
 pub type Places = HashMap<String, String>;
 
-/// A command with the places that the code has now.
+/// Replaces the places in a command by the current places.
 pub fn translated(command: &str, places: &Places) -> String {
     let mut out = String::new();
     for (text, place) in pieces(command) {
@@ -99,7 +99,7 @@ pub fn translated(command: &str, places: &Places) -> String {
     out
 }
 
-/// Whether lines match a page. The current places for the page's places are recorded.
+/// Whether lines match a page. Records the current places for the page's places.
 pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> bool {
     let parts: Vec<_> = shown.split(|line| line == "…").collect();
     let (first, rest) = parts.split_first().expect("a split has a part");
@@ -130,7 +130,7 @@ pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> boo
     let Some((last, between)) = rest.split_last() else {
         return left.is_empty();
     };
-    // Placing each part as early as possible leaves the most for the following ones.
+    // Match each part as early as possible, to leave the most text for the following parts.
     for part in between {
         let mut starts = 0..=left.len().saturating_sub(part.len());
         let found = starts.find(|&at| {
@@ -168,8 +168,8 @@ fn line_matches(shown: &str, printed: &str) -> bool {
     left.ends_with(last)
 }
 
-/// The line without what depends on the compiler: places in the code, times and sizes; and without
-/// how it is aligned.
+/// Removes the alignment of a line, and the parts that depend on the compiler: places in the code,
+/// times and sizes.
 fn steady(line: &str) -> String {
     let mut out: String = pieces(line)
         .iter()
@@ -196,8 +196,8 @@ fn steady(line: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Splits a line into pieces of text, each with the place in the code after it: `@0x1f3`; the last
-/// one has none.
+/// Splits a line into pieces of text, each with the place after it: `@0x1f3`. The last piece has no
+/// place.
 fn pieces(line: &str) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     let mut left = line;

@@ -1,4 +1,4 @@
-//! Sources embedded in a recording, and what must not be among them.
+//! Tests sources embedded in a recording, and files that must not be embedded.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use afterimage_trace::{Kind, TraceFile};
 use super::{LINE, TEXT};
 use crate::common::Sandbox;
 
-/// A program whose debug information says that its text is at `path`.
+/// Writes a program whose debug information says that its source is at `path`.
 fn program(sandbox: &Sandbox, path: &str, name: &str) {
     let mut parser = wat::Parser::new();
     parser.generate_dwarf(wat::GenerateDwarf::Full);
@@ -16,7 +16,7 @@ fn program(sandbox: &Sandbox, path: &str, name: &str) {
     sandbox.write(name, module);
 }
 
-/// A folder with a source file and a program made of it.
+/// Writes a folder with a source file, and a program made from it.
 fn with_source(sandbox: &Sandbox) {
     fs::create_dir(sandbox.path("src")).unwrap();
     sandbox.write("src/count.wat", TEXT);
@@ -36,7 +36,7 @@ fn embedded_sources_are_shown_where_the_files_are_not() {
         TEXT.len()
     );
     assert!(ran.stderr.starts_with(&listed), "{ran:?}");
-    // The files on disk are others now. Sources in the recording are preferred.
+    // The files on disk have changed. Sources in the recording are preferred.
     sandbox.write("src/count.wat", TEXT.replace("(br_if", "(;other;) (br_if"));
     fs::create_dir(sandbox.path("new")).unwrap();
     sandbox.write("new/count.wat", TEXT.replace("(br_if", "(;moved;) (br_if"));
@@ -60,7 +60,7 @@ fn embedded_sources_are_shown_where_the_files_are_not() {
     let json = sandbox.ok("info --format json count.aft").stdout;
     assert!(json.contains("\"sources\":{\"files\":1,"), "{json}");
     sandbox.ok("verify count.aft");
-    // They cannot be made again.
+    // Embedded sources cannot be made again.
     sandbox.ok("strip count.aft");
     assert!(sandbox.ok("why count.aft --trap").stdout.contains(LINE));
     let bare = sandbox.run(&format!("{RECORD} -o bare.aft count.wasm 3"));
@@ -104,7 +104,7 @@ fn nothing_outside_the_roots_is_embedded() {
         let said = "--sources: no source file of the program is there; 1 is in other folders, and 0 were not found";
         assert!(ran.stderr.contains(said), "{path}: {ran:?}");
     }
-    // Links that lead out: a file, a folder.
+    // These links to a file and a folder lead out of the root.
     symlink(&secret, sandbox.path("src/link.wat")).unwrap();
     symlink(sandbox.path(""), sandbox.path("src/up")).unwrap();
     for path in ["src/link.wat", "src/up/secret.wat"] {
@@ -162,7 +162,7 @@ fn what_cannot_be_embedded_is_named() {
     let parts = ["--sources: no source file is known"];
     sandbox.refused(&format!("{RECORD} --sources src plain.wasm 3"), 125, &parts);
     assert!(!sandbox.path("plain.aft").exists(), "nothing was recorded");
-    // A file that is there, and cannot be read.
+    // This file exists, but cannot be read.
     fs::set_permissions(
         sandbox.path("src/count.wat"),
         fs::Permissions::from_mode(0o000),
@@ -209,7 +209,7 @@ fn damaged_sources_are_unsound_and_the_answers_stay() {
     let file = TraceFile::from_bytes(sound.clone()).unwrap();
     let first = file.sections().unwrap();
     assert_eq!(first[0].kind, Kind::SOURCES);
-    // The first chunk is the file, the second the list.
+    // The first chunk is the file, and the second is the list.
     let list = 16 + 40 + u32::from_le_bytes(sound[16 + 24..16 + 28].try_into().unwrap()) as usize;
     for at in [16 + 40, list + 40] {
         let mut damaged = sound.clone();
@@ -321,7 +321,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
     let sandbox = Sandbox::new();
     given(&sandbox);
     assert_eq!(secrets(&sandbox, "given.aft"), SECRETS);
-    // Nothing would be left.
+    // The recording would be useless without its inputs.
     let parts = ["neither counts nor a path", "afterimage profile given.aft"];
     sandbox.refused("strip --inputs given.aft", 125, &parts);
     sandbox.ok("build --lens full given.aft");

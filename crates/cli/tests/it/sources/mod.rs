@@ -1,4 +1,4 @@
-//! The places where the text of source files is searched for, and the messages about missing files.
+//! Tests the places where source files are searched for, and the messages about missing files.
 
 mod embedded;
 
@@ -21,7 +21,7 @@ const TEXT: &str = "\
     (i32.div_u (local.get $sum) (local.get $n))))
 ";
 
-/// A line that all reports except one show, as far as the narrowest shows it.
+/// The beginning of a line that all reports except one show, as long as in the narrowest report.
 const LINE: &str = "(br_if $again (local.tee $n";
 
 /// Records the program, whose debug information says that its text is at `path`.
@@ -68,7 +68,7 @@ fn sources_that_were_moved_are_found_by_every_command_that_shows_them() {
         assert!(text.contains(line), "{words}: {with:?}");
         assert_eq!(with.stderr, "", "{words}");
     }
-    // The report lists them itself.
+    // The report lists the missing files itself.
     let annotated = sandbox.ok("profile a.aft --annotate");
     let listed = "\nSources not found; say where they are with --source-path OLD=NEW:\n";
     assert!(annotated.stdout.contains(listed), "{annotated:?}");
@@ -96,8 +96,8 @@ fn the_first_place_that_has_a_source_is_taken() {
         .ok(&format!("why a.aft --trap {}", rules.join(" ")))
         .stdout;
     assert!(told.contains("(;1;)"), "{told}");
-    // Settings hold for a project, wherever in it a command runs. A path given by a command takes
-    // precedence.
+    // Settings apply to a project, in whichever of its folders a command runs. A path given by a
+    // command takes precedence.
     sandbox.write(".afterimage.toml", "source-path = [\"/build/app=set\"]\n");
     let told = sandbox.ok("why a.aft --trap").stdout;
     assert!(told.contains("(;3;)"), "{told}");
@@ -108,7 +108,7 @@ fn the_first_place_that_has_a_source_is_taken() {
         .ok("why a.aft --trap --source-path /build/app=two")
         .stdout;
     assert!(told.contains("(;2;)"), "{told}");
-    // A part of a name is no beginning of a path.
+    // A part of a name is not the beginning of a path.
     let told = sandbox
         .ok("why a.aft --trap --source-path /build/a=one")
         .stdout;

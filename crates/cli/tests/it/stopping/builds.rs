@@ -1,4 +1,4 @@
-//! Builds that are interrupted.
+//! Tests interrupted builds.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use super::ended;
 use super::killed::recorder_that_pauses;
 use crate::common::{HELLO, Sandbox, eventually, signal};
 
-/// However an interrupted build ended, the recording is as before, and can be built.
+/// However an interrupted build ended, the recording is unchanged, and the build can be repeated.
 #[test]
 fn builds_that_are_interrupted_leave_a_sound_recording() {
     let sandbox = Sandbox::new();
@@ -88,7 +88,7 @@ fn an_interrupted_build_again_keeps_what_was_there() {
                 Some(0) => {
                     sandbox.write("asking.aft", &before);
                 }
-                // Before it had begun to add anything.
+                // The process ended before it began to add anything.
                 None => assert!(sandbox.read("asking.aft") == before),
                 _ => panic!("{ran:?}"),
             };
@@ -98,7 +98,7 @@ fn an_interrupted_build_again_keeps_what_was_there() {
     sandbox.ok("verify --no-execute asking.aft");
 }
 
-/// Counts for long, and mostly in memory.
+/// Counts for a long time, mostly in memory.
 const COUNTS: &str = r#"(module
   (memory (export "memory") 1)
   (func (export "_start") (local $i i32)
@@ -121,7 +121,7 @@ fn a_build_that_is_interrupted_goes_on_later() {
             .spawn();
         let child = child.unwrap();
         std::thread::sleep(Duration::from_millis(wait));
-        // It may have ended already. Sent twice, it is one request.
+        // The process may have ended already. Two signals in succession are one request.
         let _ =
             rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
         std::thread::sleep(Duration::from_millis(20));
@@ -132,7 +132,7 @@ fn a_build_that_is_interrupted_goes_on_later() {
             Some(0) => break,
             Some(130) if ran.stderr.contains("continue from there") => windows += 1,
             Some(130) => assert!(ran.stderr.contains("nothing was added"), "{ran:?}"),
-            // Before it looked for signals.
+            // The process ended before it handled signals.
             None => {}
             _ => panic!("{ran:?}"),
         }
@@ -159,7 +159,7 @@ fn strip_that_is_interrupted_leaves_nothing() {
     sandbox.write("hello.wat", HELLO);
     sandbox.run("record hello.wat");
     sandbox.ok("build --lens paths hello.aft");
-    // Bytes that stay and cannot be compressed, so that rewriting takes a while.
+    // The recording has bytes that stay and cannot be compressed, so that rewriting takes a while.
     let mut state = 1u64;
     let noise = std::iter::repeat_with(|| {
         state = state

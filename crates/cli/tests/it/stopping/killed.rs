@@ -1,4 +1,4 @@
-//! Killed recorders, and runs that continue.
+//! Tests killed recorders, and runs that continue.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     let mut child = begun(&mut sandbox.command(["record", "--lens", "paths", "spin.wat"]));
     let size = || fs::metadata(sandbox.path("spin.aft")).map_or(0, |file| file.len());
     let before = size();
-    // A half of the ring is handed over every few milliseconds.
+    // Half of the ring is written every few milliseconds.
     eventually(|| size() > before);
     std::thread::sleep(Duration::from_millis(100));
     // The run continues, and its path is already there.
@@ -104,8 +104,8 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     assert!(verify.stdout.contains("sound as far"), "{verify:?}");
 }
 
-/// Computes for ever, and now and then requests bytes from the host, which select one of 64 ways,
-/// so that its path soon becomes long.
+/// Returns a program that computes forever. It sometimes requests bytes from the host, which select
+/// one of 64 paths, so that its path soon becomes long.
 fn asking() -> String {
     let ways = 0..64;
     let begins = String::from_iter(ways.clone().map(|_| "(block "));
@@ -138,8 +138,7 @@ fn asking() -> String {
     )
 }
 
-/// Records it, lets its path become some megabytes, and stops the recorder, so that it can do no
-/// more.
+/// Records this program until its path has some megabytes, and then stops the recorder.
 pub(super) fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
     sandbox.write("asking.wat", asking());
     let child = begun(&mut sandbox.command(["record", "--lens", "paths", "asking.wat"]));
@@ -148,7 +147,7 @@ pub(super) fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
         let section = file.and_then(|file| file.last_begun(kind));
         section.map_or(0, |section| section.chunks())
     };
-    // Each half of the ring has eight, and one chunk of the log comes with it.
+    // Each half of the ring has eight chunks, and one chunk of the log comes with it.
     eventually(|| chunks(Kind::PATH_WORDS) >= 2 * 8 && chunks(Kind::LOG) >= 2);
     signal(&child, Signal::STOP);
     // The data being written when the signal came is complete.
@@ -209,7 +208,7 @@ fn a_killed_run_can_be_followed_as_far_as_its_path_goes() {
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     let whole = sandbox.read("asking.aft");
-    // A disk that is full, or a machine that fails, cuts it anywhere.
+    // A full disk or a machine failure may cut the file anywhere.
     for part in [9, 7, 4] {
         sandbox.write("cut.aft", &whole[..whole.len() / 10 * part]);
         let built = sandbox.ok("build --lens full cut.aft");
@@ -224,7 +223,8 @@ fn a_killed_run_can_be_followed_as_far_as_its_path_goes() {
     sandbox.ok("verify cut.aft");
 }
 
-/// Without the end of its log: as older versions left recordings that were killed.
+/// Copies a recording without the end of its log, as older versions left recordings that were
+/// killed.
 fn without_end_of_log(file: &TraceFile, to: &Path) {
     let out = TraceWriter::create(to, Existing::Kept).unwrap();
     out.meta(&file.meta().unwrap()).unwrap();
@@ -258,7 +258,7 @@ fn where_the_log_ends_before_the_path_is_said() {
         let digits: String = digits.take_while(char::is_ascii_digit).collect();
         digits.parse::<u64>().unwrap_or_else(|_| panic!("{text}"))
     };
-    // Followed without stored values.
+    // The run is followed without stored values.
     let refused = |words: &str, part: &str| {
         let ran = sandbox.run(words);
         assert_eq!(
@@ -284,7 +284,7 @@ fn where_the_log_ends_before_the_path_is_said() {
     assert!(sandbox.ok(&early).stdout.lines().count() > 20);
     let up_to = format!("up to t={log}");
     refused("memory short.aft --address 4096", &up_to);
-    // With values, it answers the same, and nothing else.
+    // With values, the answers are the same.
     let built = sandbox.ok("build --lens full short.aft");
     assert_eq!(time(&built.stderr, "its log ends at t="), log, "{built:?}");
     let path = time(&built.stderr, "its path at t=");
@@ -320,7 +320,7 @@ fn a_recorder_that_is_killed_leaves_the_recording_that_it_was_to_replace() {
     assert_eq!(sandbox.read("spin.aft"), before);
     let names = sandbox.names();
     let part = names.iter().find(|name| name.ends_with(".part")).unwrap();
-    // The help names it and its use.
+    // The help names the file and its use.
     let help = sandbox.ok("record --help").stdout;
     assert!(help.contains(".part"), "{help}");
     let info = sandbox.ok(&format!("info {part}"));

@@ -1,4 +1,4 @@
-//! Runs that are stopped from outside: Ctrl-C, --timeout, SIGTERM, kill -9.
+//! Tests runs that are stopped from outside, by Ctrl-C, --timeout, SIGTERM and kill -9.
 
 mod builds;
 mod killed;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::common::{CHATTY, Ran, SPIN, Sandbox, eventually, signal, text};
 
-/// Reads its standard input, and does not care.
+/// Reads its standard input, and ignores it.
 const READER: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
@@ -23,7 +23,7 @@ const READER: &str = r#"(module
     (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
     (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
 
-/// Starts a guest, and returns when it has said that it begins.
+/// Starts a guest, and returns when the guest has printed that it begins.
 fn begun(command: &mut Command) -> Child {
     let mut child = command
         .stdout(Stdio::piped())
@@ -44,7 +44,8 @@ fn ended(child: Child) -> Ran {
     ran
 }
 
-/// The recording repeats, and its counts are exact: a counter in every block says the same.
+/// Checks that the recording can be repeated, and that its counts equal those of a counter in every
+/// block.
 fn is_exact(sandbox: &Sandbox, file: &str, ending: &str) {
     let info = sandbox.ok(&format!("info {file}"));
     assert!(info.stdout.contains(ending), "{info:?}");
@@ -53,16 +54,16 @@ fn is_exact(sandbox: &Sandbox, file: &str, ending: &str) {
     sandbox.ok(&format!("verify {file}"));
 }
 
-/// However little memory a re-execution has, it ends like the recording or is refused for that
-/// reason. Without room for the stack, the engine omits it, and a stop looks like a trap.
+/// However little memory a re-execution has, it ends like the recording, or is refused for lack of
+/// memory. Without room for the stack, the engine omits it, and a stop looks like a trap.
 #[test]
 fn with_little_memory_a_stop_is_a_stop_or_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("spin.wat", SPIN);
     sandbox.run("record --timeout 0.2 spin.wat");
     let (mut sound, mut refused) = (0, 0);
-    // Two memories take 8.2 GiB of addresses, and the stack's room half of one. A small arena is no
-    // room for that.
+    // Two memories take 8.2 GiB of addresses, and the stack takes half a GiB. A small arena has no
+    // room for them.
     for mebibytes in (8_500..9_500).step_by(50) {
         let ran = sandbox.shell(&format!(
             "ulimit -v {}; MIMALLOC_ARENA_RESERVE=65536 exec $AFTERIMAGE verify spin.aft",
@@ -70,7 +71,7 @@ fn with_little_memory_a_stop_is_a_stop_or_refused() {
         ));
         match ran.code {
             Some(0) => sound += 1,
-            // Without memory for anything, the process may end as it likes.
+            // Without any memory, the process may end in any way.
             Some(125) | None => refused += 1,
             _ => panic!("{mebibytes} MiB: {ran:?}"),
         }
@@ -146,7 +147,7 @@ fn guests_that_wait_in_the_host_are_stopped_there() {
     assert!(matches!(ran.code, Some(0 | 124)), "{ran:?}");
 }
 
-/// A guest that says that it begins, and then does one thing again and again.
+/// Returns a guest that prints that it begins, and then does the same thing repeatedly.
 fn that_calls(body: &str) -> String {
     format!(
         r#"(module
@@ -183,7 +184,8 @@ fn a_request_is_heard_in_every_host_call() {
             "(call $sleep (i32.const 1) (i64.const 0) (i32.const 0) (i32.const 128) (i32.const 192))",
             true,
         ),
-        // The result has no place: at 132, where no number of 64 bits may be, and beyond memory.
+        // There is no valid place for the result: 132 is not aligned for a 64-bit number, and the
+        // other address is beyond memory.
         (
             "(call $sleep (i32.const 1) (i64.const 0) (i32.const 0) (i32.const 132) (i32.const 192))",
             true,
@@ -208,7 +210,7 @@ fn a_request_is_heard_in_every_host_call() {
             true => "record guest.wat",
             false => "record --no-clock guest.wat",
         };
-        // Nobody reads more than its first line until it has ended.
+        // Only its first line is read before it has ended.
         let mut child = begun(&mut sandbox.command(words.split_whitespace()));
         std::thread::sleep(Duration::from_millis(50));
         signal(&child, Signal::TERM);
@@ -250,20 +252,19 @@ fn a_second_interrupt_ends_the_process() {
     assert!(sandbox.ok("info spin.aft").stdout.contains("cut off"));
 }
 
-/// As `timeout` sends two signals, a shell's `kill 0` several, and a terminal that is closed its
-/// own.
+/// `timeout` sends two signals, a shell's `kill 0` several, and a closed terminal its own.
 #[test]
 fn signals_that_come_together_keep_the_ending() {
     let sandbox = Sandbox::new();
     sandbox.write("spin.wat", SPIN);
-    // Once compiled, the rest is quick.
+    // After compilation, the other runs are quick.
     let all = [Signal::TERM, Signal::HUP, Signal::INT];
     for (number, first) in all.into_iter().enumerate() {
         for second in all {
             for lens in ["", "--lens paths"] {
                 let words = format!("record --force {lens} -o run.aft spin.wat");
                 let child = begun(&mut sandbox.command(words.split_whitespace()));
-                // The third comes while the recording is finished, or later.
+                // The third signal comes while the recording is being finished, or later.
                 for (name, wait) in [(first, 0), (second, number as u64 * 2), (second, 5)] {
                     std::thread::sleep(Duration::from_millis(wait));
                     let id = rustix::process::Pid::from_child(&child);
@@ -271,7 +272,7 @@ fn signals_that_come_together_keep_the_ending() {
                 }
                 let ran = ended(child);
                 let code = if first == Signal::INT { 130 } else { 143 };
-                // Whichever the kernel delivers first.
+                // The code depends on which signal the kernel delivers first.
                 let codes = [code, if second == Signal::INT { 130 } else { 143 }];
                 assert!(codes.map(Some).contains(&ran.code), "{ran:?}");
                 let info = sandbox.ok("info run.aft").stdout;
@@ -304,7 +305,7 @@ fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
     is_exact(&sandbox, kept, "stopped by Ctrl-C");
 }
 
-/// A closed terminal: nobody reads any more, and the shell sends its signal.
+/// When a terminal is closed, the output has no reader, and the shell sends its signal.
 #[test]
 fn a_terminal_that_is_closed_keeps_the_ending() {
     let sandbox = Sandbox::new();
@@ -393,7 +394,7 @@ fn interrupts_while_profiling_a_program_give_its_report() {
     );
 }
 
-/// A question asked while another process builds its data waits for that.
+/// A question waits while another process builds the data that it needs.
 #[test]
 fn first_questions_at_once_are_all_answered() {
     let sandbox = Sandbox::new();
@@ -426,8 +427,8 @@ fn first_questions_at_once_are_all_answered() {
     sandbox.ok("slice counts.aft --saved two");
 }
 
-/// A guest that counts, prints the count, and traps where the engine cannot tell which operator
-/// did.
+/// Returns a guest that counts, prints the count, and traps where the engine cannot identify the
+/// trapping operator.
 fn traps_late(count: u32, operators: &str) -> String {
     format!(
         r#"(module
@@ -455,7 +456,7 @@ fn looking_for_what_trapped_is_interrupted_and_the_recording_stays() {
         let sandbox = Sandbox::new();
         sandbox.write("late.wat", traps_late(600_000_000, operators));
         let child = begun(&mut sandbox.command(["record", "late.wat"]));
-        // The run ends at once; to repeat it takes a second.
+        // The run ends at once, but repeating it takes a second.
         std::thread::sleep(Duration::from_millis(100));
         signal(&child, Signal::INT);
         let ran = ended(child);
@@ -485,7 +486,7 @@ fn what_looks_for_what_trapped_is_not_kept_in_the_cache() {
     assert!(fs::read_dir(sandbox.path("cache")).unwrap().count() <= 1);
 }
 
-/// A guest that takes the engine long to compile, and then runs for ever.
+/// Returns a guest that takes long to compile, and then runs forever.
 fn slow_to_compile() -> String {
     let mut text = String::from("(module (memory 1)");
     for k in 0..4 {
@@ -526,7 +527,7 @@ fn who_is_stopped_while_the_guest_is_compiled_says_that_nothing_ran() {
         let mut command = sandbox.command(["record", "--force", "slow.wasm"]);
         let child = command.stderr(Stdio::piped()).stdout(Stdio::piped());
         let child = child.spawn().unwrap();
-        // The file is made right before the guest is compiled.
+        // The file is created right before the guest is compiled.
         eventually(is_there);
         signal(&child, name);
         ends(ended(child), code, ending, interrupted);

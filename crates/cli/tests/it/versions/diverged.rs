@@ -1,4 +1,4 @@
-//! The corresponding statements, and the first that computes something else.
+//! Tests the corresponding statements, and the first statement with a different result.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use crate::common::Sandbox;
 
 #[test]
 fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
-    // Its result is shifted, added to, multiplied and stored, in both versions; none of these
-    // values could be an address.
+    // In both versions, the result is shifted, added, multiplied and stored. None of these values
+    // could be an address.
     let more = |number: &str| {
         format!(
             "(i32.store8 (i32.const 96) (i32.mul (i32.add (i32.shl (i32.div_u (i32.and {number} (i32.const 63)) (i32.const 3)) (i32.const 1)) (i32.const 9)) (i32.const 5)))"
@@ -35,14 +35,15 @@ fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
     let first = &found["suspects"][0];
     assert_eq!(first["b"]["offset"], guilty, "{found}");
     assert!(first["wrong"].as_u64().unwrap() >= 3 && first["replaces"].is_null());
-    // Nothing is suspected of a version that does the same.
+    // A version with the same behaviour has no suspects.
     let found = answer(&sandbox, "diff --format json o0.aft good.aft");
     assert_eq!(found["suspects"], json!([]), "{found}");
 }
 
 #[test]
 fn statements_that_cannot_be_told_apart_are_all_matches() {
-    // Both additions do exactly the same, one after another; the second version does one of them.
+    // Both additions compute exactly the same, one after another. The second version makes one of
+    // them.
     let program = |body: &str| {
         format!(
             r#"(module (memory (export "memory") 1)
@@ -229,11 +230,11 @@ fn what_took_something_else_computes_nothing_else() {
     sandbox.wasm("a.wasm", HASHED);
     sandbox.ok("record --lens paths --invoke main -o a.aft a.wasm");
     let changes = [
-        // A multiplier is no address, however large it is.
+        // A multiplier is not an address, however large it is.
         ("0x01000193", "0x01000195", Some("i32.mul")),
-        // Both are one operator to matching, as a comparison and its negation are.
+        // For matching, a comparison and its negation are the same operator, and so are these two.
         ("i32.gt_s", "i32.ge_s", Some("i32.ge_s")),
-        // Aligned data is elsewhere, so the masked bits differ.
+        // The aligned data have a different address, so the masked bits differ.
         ("2048", "2051", None),
     ];
     for (at, (old, new, guilty)) in changes.into_iter().enumerate() {
@@ -254,7 +255,7 @@ fn what_took_something_else_computes_nothing_else() {
     }
 }
 
-/// Scales numbers, ten in one loop and twelve in another, by a function.
+/// Scales numbers with a function: ten in one loop and twelve in another.
 const CALLED_TWICE: &str = r#"(module
   (memory (export "memory") 1)
   (func $scale (param $x i32) (result i32) (local $fp i32)
@@ -272,7 +273,8 @@ const CALLED_TWICE: &str = r#"(module
         (call $scale (i32.xor (i32.mul (local.get $i) (i32.const 1001)) (i32.const 21))))
       (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 12))))))"#;
 
-/// The same, inlined; the second copy computes something else the tenth time.
+/// The same program with the function inlined. The second copy has a different result the tenth
+/// time.
 const INLINED_TWICE: &str = r#"(module
   (memory (export "memory") 1)
   (func (export "main") (local $i i32)
@@ -300,7 +302,7 @@ fn executions_of_what_was_inlined_are_counted_over_all_calls() {
     }
     let found = answer(&sandbox, "diff a.aft b.aft --format json");
     let all = found["divergences"].as_array().unwrap();
-    // The tenth of the second copy is the twentieth of the function.
+    // The tenth execution of the second copy is the twentieth execution of the function.
     let add = all.iter().find(|one| one["b"]["operator"] == "i32.add");
     let add = add.unwrap_or_else(|| panic!("{found}"));
     assert_eq!(add["a"]["operator"], "i32.add");

@@ -1,4 +1,4 @@
-//! The host's input to the versions, and how they ended.
+//! Tests the host's input to the versions, and the ends of their runs.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::CALLS;
 use super::answer;
 use crate::common::Sandbox;
 
-/// Adds its input.
+/// Adds up its input.
 const READS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -21,7 +21,7 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     sandbox.wasm("a.wasm", READS);
     let other = READS.replace("i32.add", "i32.sub");
     sandbox.wasm("b.wasm", &other);
-    // It requests less, and its requests are at other addresses.
+    // This version requests less, at other addresses.
     sandbox.wasm("less.wasm", &other.replace("\\04", "\\03"));
     sandbox.wasm("moved.wasm", &other.replace("i32.const 64", "i32.const 68"));
     for (name, module, input) in [
@@ -56,8 +56,8 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     }
 }
 
-/// Asks for a folder that is not there, as C's library does, and reads a file, which gets its
-/// number.
+/// Asks for a folder that does not exist, as C's library does. Then reads a file, which gets the
+/// same descriptor.
 const OPENS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_prestat_get" (func $prestat (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "path_open"
@@ -74,8 +74,8 @@ const OPENS: &str = r#"(module
     (drop (call $read (i32.load (i32.const 80)) (i32.const 64) (i32.const 1) (i32.const 84)))
     (i32.store (i32.const 88) (i32.add (i32.load (i32.const 96)) (i32.const 1)))))"#;
 
-/// The address for a failed read differs between versions, and says nothing about the file that
-/// later has this number.
+/// The address for a failed read differs between the versions. It does not concern the file that
+/// later has this descriptor.
 #[test]
 fn what_failed_is_no_reason_to_be_silent() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,5 @@
-//! Two versions of a program: which statements correspond, where the executions part, and why.
+//! Tests two versions of a program: which statements correspond, where the executions diverge, and
+//! why.
 
 mod diverged;
 mod given;
@@ -8,8 +9,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// The program as an unoptimising compiler writes it: variables live in memory, conditions are made
-/// 0 or 1 and negated.
+/// The program as a compiler writes it without optimisation: variables are in memory, and
+/// conditions are converted to 0 or 1 and negated.
 const UNOPTIMISED: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -39,7 +40,8 @@ const UNOPTIMISED: &str = r#"(module
     (i32.store8 (i32.const 96) (i32.add (i32.const 65) (i32.and (i32.load offset=8 (local.get $fp)) (i32.const 15))))
     (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 80)))))"#;
 
-/// The same, optimised: variables in locals, the function inlined, the loop turned round.
+/// The same program, optimised: variables are in locals, the function is inlined, and the loop is
+/// inverted.
 const OPTIMISED: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1)

@@ -24,7 +24,7 @@ fn a_planted_miscompilation_is_found_and_named() {
         for name in ["o0", "o2", "good"] {
             sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
         }
-        // Compares with the correctly compiled version. It is alike, so nothing has to be matched.
+        // Compare with the correctly compiled version. It is alike, so no matching is necessary.
         let found = answer(&sandbox, "diff --format json good.aft o2.aft");
         let replaced = found["alike"]["replaced"].as_array().unwrap();
         assert_eq!(replaced.len(), 1, "{found}");
@@ -67,7 +67,7 @@ fn a_constant_that_is_off_is_named() {
         let program = OPTIMISED.replace(old, &new);
         program.replacen("\n  (func", &format!("{before}\n  (func"), 1)
     };
-    // With an additional function, the two are not alike.
+    // With an additional function, the two versions are not alike.
     let more = "\n  (func $more (result i32) (i32.const 1))";
     for (wrong, gave) in [("12", "0xc"), ("500", "0x1f4")] {
         sandbox.wasm("right.wasm", &program("11", ""));
@@ -84,7 +84,7 @@ fn a_constant_that_is_off_is_named() {
     }
 }
 
-/// A function that both versions have, and that is called at the end of both.
+/// A function in both versions that is called at their end.
 const SHARED: &str = r#"
   (func $last (param $x i32) (result i32)
     (if (i32.lt_u (local.get $x) (i32.const 2)) (then (return (i32.const 1))))
@@ -115,7 +115,7 @@ fn another_operator_in_a_function_that_is_the_same_otherwise_is_named() {
     let suspects = found["suspects"].as_array().unwrap();
     assert_eq!(suspects[0]["b"]["offset"], guilty, "{found}");
     assert_eq!(suspects[0]["replaces"]["operator"], "i32.rotl");
-    // None of the values after it could be an address.
+    // None of the later values could be an address.
     assert!(suspects[0]["wrong"].as_u64().unwrap() >= 3, "{found}");
     let questions = found["questions"].as_array().unwrap();
     let different: HashSet<&Value> = questions.iter().collect();
@@ -299,8 +299,8 @@ fn whatever_operators_are_replaced_it_is_found_what_they_do() {
     }
 }
 
-/// The slices that are named are shown as they would be by themselves, of programs that are alike
-/// and of others.
+/// The named slices are shown as their commands show them, for programs that are alike and for
+/// others.
 #[test]
 fn the_slices_behind_a_difference_are_shown() {
     let sandbox = Sandbox::new();
