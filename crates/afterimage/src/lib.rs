@@ -67,8 +67,7 @@ pub mod counted;
 mod counts;
 #[doc(hidden)]
 pub mod currency;
-#[doc(hidden)]
-pub mod dataflow;
+mod dataflow;
 mod debug_information;
 pub mod debugger;
 mod deps;
@@ -77,8 +76,7 @@ pub mod destination;
 #[doc(hidden)]
 pub mod diff;
 mod early;
-#[doc(hidden)]
-pub mod ended;
+mod ended;
 mod error;
 #[doc(hidden)]
 pub mod explain;
@@ -95,14 +93,12 @@ pub mod grants;
 pub mod harness;
 #[doc(hidden)]
 pub mod info;
-#[doc(hidden)]
-pub mod inputs;
+mod inputs;
 #[doc(hidden)]
 pub mod instrument;
 #[doc(hidden)]
 pub mod launch;
-#[doc(hidden)]
-pub mod libtest;
+mod libtest;
 mod lines;
 pub mod memory;
 mod monitor;
@@ -110,15 +106,13 @@ mod monitor;
 pub mod named;
 #[doc(hidden)]
 pub mod path;
-#[doc(hidden)]
-pub mod paths;
+mod paths;
 #[doc(hidden)]
 pub mod places;
 mod questions;
 #[doc(hidden)]
 pub mod recorded;
-#[doc(hidden)]
-pub mod redundancy;
+mod redundancy;
 #[doc(hidden)]
 pub mod requests;
 #[doc(hidden)]
@@ -143,8 +137,7 @@ pub mod text;
 pub mod trace;
 pub mod values;
 pub mod verify;
-#[doc(hidden)]
-pub mod wasm_local;
+mod wasm_local;
 mod whole;
 pub mod why;
 mod why_not;

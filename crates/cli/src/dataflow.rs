@@ -1,6 +1,6 @@
 //! `afterimage dataflow`
 
-use afterimage::dataflow::DataflowQuery;
+use afterimage::DataflowQuery;
 use afterimage::files;
 use afterimage::named::{NamedProgram, with_names};
 use anyhow::{Context, Result, bail};

@@ -1,6 +1,6 @@
 //! `afterimage paths`
 
-use afterimage::paths::{PathsAbout, PathsQuery};
+use afterimage::{PathsAbout, PathsQuery};
 use afterimage_present::{
     PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,

@@ -1,8 +1,8 @@
 //! `afterimage redundancy`
 
+use afterimage::RedundancyQuery;
 use afterimage::check::{self, Needs};
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::redundancy::RedundancyQuery;
 use afterimage_present::RedundancyOf;
 use anyhow::{Result, bail};
 
