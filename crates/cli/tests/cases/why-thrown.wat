@@ -98,11 +98,11 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0xb3#1 in empty: the branch at @0xb1#1 in empty led there, decided by 1, which
-;; | comes from argument 1 of the host's call of empty, one step back
+;; | comes from argument 1 of the host's call to empty, one step back
 ;; |   ended at @0xb3#1 in empty
 ;; |       led there by the branch at @0xb1#1 in empty, on 1, followed below
 ;; |   1 = 9 > 5                           @0xb0#1 in empty  t=1
-;; |   argument 1 of the host's call of empty
+;; |   argument 1 of the host's call to empty
 ;; $ afterimage slice run.aft --trap --by statement
 ;; | what `throw` at @0xb3 in empty, t=2, where the run ended (threw an exception that nothing caught), depends on: 3 statements, 3 executions of them
 ;; |

@@ -186,7 +186,7 @@ impl Arguments {
         let called = functions.iter().find(|one| one.calls > 0);
         let first = called.map(|one| {
             let name = &one.function.name;
-            let about = (format!("the first call of {name}"), true);
+            let about = (format!("the first call to {name}"), true);
             next(
                 "call",
                 &self.recording,

@@ -90,7 +90,7 @@ pub enum PatternTextError {
     },
     /// The block cannot be the last of a call.
     #[error(
-        "block {block} of {function} does not end a call of it{}",
+        "block {block} of {function} does not end a call to it{}",
         ending(ends)
     )]
     NoEnd {

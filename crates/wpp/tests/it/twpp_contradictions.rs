@@ -5,7 +5,7 @@ use afterimage_wpp::twpp::{Collector, Event, FileError, Part, Reader, Twpp, writ
 
 const LIMIT: usize = 1 << 20;
 
-/// Function 0 executes `blocks` blocks around `calls` calls of function 1. It returns if `returns`
+/// Function 0 executes `blocks` blocks around `calls` calls to function 1. It returns if `returns`
 /// is set.
 fn run(blocks: u32, calls: u32, returns: bool) -> Twpp {
     let mut collector = Collector::new();
