@@ -56,7 +56,7 @@ pub enum StepsError<E: Error + 'static> {
     TooLong,
     /// The range of bytes is not in the memory.
     #[error(
-        "memory {memory} has {size} bytes at that time, from 0x0 to 0x{last:x}: there is nothing at 0x{address:x}",
+        "0x{address:x} is outside memory {memory}, which has {size} bytes at that time (0x0 to 0x{last:x})",
         last = size.saturating_sub(1)
     )]
     Outside {
