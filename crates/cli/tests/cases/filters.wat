@@ -84,13 +84,13 @@
 ;; ! afterimage: run.aft: no call in step continues with its block 0, so nothing returns there
 ;; = 125
 ;; $ afterimage paths run.aft --find main:1>step:0<main:2
-;; ! afterimage: run.aft: block 0 of step does not end a call to it; the blocks that may are 2
+;; ! afterimage: run.aft: block 0 of step cannot end a call; only block 2 can
 ;; = 125
 ;; $ afterimage paths run.aft --find step:0>leaf:0<main:2
 ;; ! afterimage: run.aft: block 0 of step does not call leaf: it calls nothing
 ;; = 125
 ;; $ afterimage paths run.aft --find step:1>leaf:0<main:2
-;; ! afterimage: run.aft: leaf is called by step there, so it does not return to main
+;; ! afterimage: run.aft: in the pattern, step calls leaf, so leaf cannot return to main
 ;; = 125
 ;; $ afterimage cfg run.aft --function leaf --dynamic --call last
 ;; | leaf, call 4 of 4, begun at t=33: 1 block in 1 step

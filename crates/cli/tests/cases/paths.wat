@@ -189,7 +189,7 @@
 ;; ! afterimage: run.aft: f begins with block 0, so no call begins with block 1
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2.4
-;; ! afterimage: run.aft: in main block 4 never follows block 2, which is followed by 3
+;; ! afterimage: run.aft: in main, block 4 never follows block 2, which is followed by 3
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2.40
 ;; ! afterimage: run.aft: main has no block 40: its blocks are 0 to 4
@@ -286,7 +286,7 @@
 ;; ! afterimage: run.aft: f: it was called 5 times, so there is no call 6; the last is call 5
 ;; = 125
 ;; $ afterimage cfg run.aft --function f --dynamic --trace 3
-;; ! afterimage: run.aft: f: there is no path trace 3: its calls took 2, numbered from 1, the most frequent first
+;; ! afterimage: run.aft: f: there is no path trace 3: the function has 2, numbered from 1, the most frequent first
 ;; = 125
 ;; $ afterimage cfg run.aft --function idle --dynamic
 ;; ! afterimage: run.aft: idle was never called

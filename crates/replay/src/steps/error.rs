@@ -45,11 +45,11 @@ pub enum StepsError<E: Error + 'static> {
     /// The run executed too many distinct operators of the requested kind, counted separately for
     /// each path.
     #[error(
-        "the run executed more than {0} different operators of the requested kind, path by path"
+        "the run executed more than {0} different operators of the requested kind, counted per path"
     )]
     Sites(u32),
     /// The statements were sketched in another run.
-    #[error("the run being followed differs from the one whose statements were sketched")]
+    #[error("the sketches of the statements were made from a different run")]
     OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]
