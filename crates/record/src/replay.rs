@@ -181,8 +181,8 @@ fn name(event: Option<&Event>) -> String {
         Some(Event::HostStop { import, .. }) => {
             format!("a last call to import {}", import.as_u32())
         }
-        Some(Event::MemoryGrow { .. }) => "a growth of a memory".to_owned(),
-        Some(Event::TableGrow { .. }) => "a growth of a table".to_owned(),
+        Some(Event::MemoryGrow { .. }) => "a memory growth".to_owned(),
+        Some(Event::TableGrow { .. }) => "a table growth".to_owned(),
     }
 }
 

@@ -148,7 +148,7 @@ fn end(end: &End, log: &Log, report: &mut Report) {
         if import.as_u32() as usize >= end.host_call_counts.len() {
             report.find(
                 Rule::EventCounts,
-                format!("LOG has calls to {import}, which END lacks"),
+                format!("LOG has calls to {import}, which END does not count"),
             );
         }
     }
