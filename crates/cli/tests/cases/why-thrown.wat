@@ -34,7 +34,7 @@
 ;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run threw an exception that nothing caught at @0x58#1 in throws: what it carries is 42, which
+;; | the run threw an exception that nothing caught at @0x58#1 in throws: the value it carries is 42, which
 ;; | comes from the constant 6 at @0x8e#1, 3 steps back
 ;; |   ended at @0x58#1 in throws
 ;; |   called at @0x67#1 in looks
@@ -70,7 +70,7 @@
 ;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run threw an exception that nothing caught at @0x86#1 in passes, again: what it carries, which
+;; | the run threw an exception that nothing caught at @0x86#1 in passes: it rethrew an exception, which
 ;; | comes from the constant 6 at @0x9f#1, 3 steps back
 ;; |   ended at @0x86#1 in passes
 ;; |       led there by call at @0x7a#1 in passes, on 6: afterimage why run.aft --at @0x7a#1

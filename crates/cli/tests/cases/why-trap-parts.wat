@@ -71,7 +71,7 @@
 ;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run threw an exception that nothing caught at @0xbb#1 in constant, again: what it carries, which
+;; | the run threw an exception that nothing caught at @0xbb#1 in constant: it rethrew an exception, which
 ;; | comes from the constant 77 at @0xb3#1
 ;; |   ended at @0xbb#1 in constant
 ;; |   the constant 77                     @0xb3#1 in constant  t=1
