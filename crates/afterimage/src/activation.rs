@@ -33,7 +33,7 @@ use path::folded;
 /// Requests one execution of a function: its lines, changes, writes and calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
-    /// A moment within the execution: `parse#3` (the third call of `parse`), `parser.c:42#7`,
+    /// A moment within the execution: `parse#3` (the third call to `parse`), `parser.c:42#7`,
     /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment.
     pub at: String,
     /// The maximum number of arrivals at lines to report.

@@ -51,7 +51,7 @@ pub fn show_calls<R>(
     })
 }
 
-/// Shows one call of a function. Needs the path.
+/// Shows one call to a function. Needs the path.
 ///
 /// # Errors
 /// If there is no such call, there is no path, it is damaged, or `show` fails.

@@ -142,7 +142,7 @@ impl DataflowQuery {
         };
         if one.is_some() && asked.len() > 1 {
             bail!(
-                "{} names one call of a function with many operators: name one of them",
+                "{} names one call to a function with many operators: name one of them",
                 written.at
             );
         }

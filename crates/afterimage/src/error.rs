@@ -145,7 +145,7 @@ pub enum Reason {
 
 /// Another file has replaced the recording.
 #[derive(Debug, thiserror::Error)]
-#[error("another file was put there meanwhile, and nothing was added to it; ask again")]
+#[error("another file has replaced it, and nothing was added; ask again")]
 pub(crate) struct Replaced;
 
 /// The file is read-only.

@@ -287,7 +287,7 @@ pub fn which_call(
 /// The subject of a dynamic control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphOf {
-    /// A call of the function.
+    /// A call to the function.
     Call(Occurrence),
     /// One of the function's unique path traces, by number.
     Trace(usize),

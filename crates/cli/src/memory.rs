@@ -9,7 +9,7 @@ use crate::arguments::{ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
 
-/// Show what memory held, who wrote it, and who uses it next
+/// Show what memory held, what wrote it, and what uses it next
 ///
 /// This includes reads and writes by the host. The run is followed near the moment, and where an
 /// index shows that the bytes were written. In a long run, accesses far from the moment may not be

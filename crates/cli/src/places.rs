@@ -23,7 +23,7 @@ A place is a location in the code:
 
 An execution is a place with a number:
   file.c:42#3        the third time that the run reached line 42
-  parse#3            the third call of parse
+  parse#3            the third call to parse
   @0x1f3#last        the last time that the instruction executed
 
 A moment is a point of the run. An execution is the moment right before it; a

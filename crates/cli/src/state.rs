@@ -25,7 +25,7 @@ Moments:
                       call that did not return, or before what came next; after
                       a return, before the last block
   50%                 halfway through the run
-  main#3, main#last   the third call of main, the last (without #: the first)
+  main#3, main#last   the third call to main, the last (without #: the first)
   main+0              its very first operator, where parameters may not be in
                       their places yet
   file.c:42#3         the third arrival at line 42

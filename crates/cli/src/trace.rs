@@ -26,7 +26,7 @@ Positions:
   123456, t=123456    the 123456th executed block
   start, end, -1000   the first block, the last, the 1000th from the end
   50%                 halfway through the run
-  main#3, main#last   the third call of main, the last (without #: the first)
+  main#3, main#last   the third call to main, the last (without #: the first)
   file.c:42#3         the third arrival at line 42
   @0x1f3#3, f+0x2a    the block that executes this operator the third time, or
                       the first

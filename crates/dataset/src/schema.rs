@@ -172,7 +172,7 @@ pub static PATHS: Table = Table {
     ],
 };
 
-/// The calls of imported functions.
+/// The calls to imported functions.
 pub static HOST_CALLS: Table = Table {
     name: "host_calls",
     columns: &[

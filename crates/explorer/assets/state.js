@@ -154,7 +154,7 @@ function hex(doc) {
   const writers = new Array(bytes.length).fill(null);
   doc.parts.forEach((/** @type {any} */ part) => { for (let at = 0; at < part.bytes; at += 1) writers[part.address - doc.address + at] = part; });
   const kinds = [...new Set(doc.parts.map((/** @type {any} */ part) => part.written && `${part.written.function?.name}${part.written.t}`))];
-  const told = h("div.writer", { "aria-live": "polite" }, "Choose a byte: who wrote it.");
+  const told = h("div.writer", { "aria-live": "polite" }, "Choose a byte to see what wrote it.");
   /** @param {number} at */
   const tell = (at) => {
     const { written, next_read: read, next_written: next } = writers[at] ?? {};

@@ -75,7 +75,7 @@ pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
     let held = read(&at)?;
     if held != notes.before {
         bail!(
-            "{} has been changed by somebody else; reload the page, and then write the note again",
+            "{} has changed in the meantime; reload the page, then write the note again",
             at.display()
         );
     }

@@ -222,7 +222,7 @@ impl Server<'_> {
     }
 }
 
-/// Answers calls of tools.
+/// Answers calls to tools.
 struct Worker {
     output: Arc<Output>,
     running: Running,

@@ -74,7 +74,7 @@ pub enum RegenerateError {
         number: u32,
     },
     /// The function that was entered is not the function that was called.
-    #[error("a call of {called} reached another function")]
+    #[error("a call to {called} reached another function")]
     OtherCallee {
         /// The function that the call names.
         called: FuncId,

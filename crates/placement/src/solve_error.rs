@@ -94,7 +94,7 @@ pub enum SolveError {
     },
     /// The number of entries differs from the number of calls.
     #[error(
-        "the counters contradict each other: {0}, or those of its type, are entered more or less often than called"
+        "the counters contradict each other: for {0}, or the functions of its type, the numbers of entries and calls differ"
     )]
     Uncoupled(FuncId),
     /// An indirect call reached a function, but no function has the type of the call.
@@ -126,7 +126,7 @@ pub enum SolveError {
     #[error("the host started {0}, which the program does not define")]
     BadHostEntry(FuncId),
     /// The plan relies on the call counts of imported functions, but they are missing.
-    #[error("the plan needs the calls of {expected} imported functions, as the host counted them")]
+    #[error("the plan needs the host's call counts of {expected} imported functions")]
     NoImportCalls {
         /// The number of imported functions in the program.
         expected: usize,

@@ -23,7 +23,7 @@ use crate::{PresentError, Style};
 pub struct CallGraphView<'a> {
     /// The callers and callees.
     pub graph: &'a CallGraph,
-    /// The calls of each function.
+    /// The calls to each function.
     pub totals: &'a BTreeMap<FuncId, CallTotal>,
     /// The number of blocks that the run executed.
     pub length: u64,
@@ -78,7 +78,7 @@ pub fn calls_text(
     let calls: u128 = rows.iter().map(|(_, total)| u128::from(total.calls)).sum();
     writeln!(
         out,
-        "{} of {} in {}",
+        "{} to {} in {}",
         counted(u64::try_from(calls).unwrap_or(u64::MAX), "call"),
         counted(rows.len() as u64, "function"),
         counted(report.length, "block"),
@@ -195,7 +195,7 @@ pub fn function_calls_text(
 pub fn absent(function: &str, left_out: &str) -> String {
     match left_out {
         "" => format!("{function} was never called"),
-        left_out => format!("there is no call of {function} in the path, which lacks {left_out}"),
+        left_out => format!("there is no call to {function} in the path, which lacks {left_out}"),
     }
 }
 
@@ -370,7 +370,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
 /// One call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallDocument {
-    /// The number of the call among the calls of its function, from 1.
+    /// The number of the call among the calls to its function, from 1.
     pub call: u64,
     /// The call, followed by the calls around it, the innermost first.
     pub stack: Vec<CallRow>,
@@ -428,7 +428,7 @@ pub struct CallView<'r, S> {
     pub scene: Scene<'r, S>,
     /// The calls around it, the outermost first, and then the call itself.
     pub calls: Vec<CallEntry>,
-    /// The number of the call among the calls of its function.
+    /// The number of the call among the calls to its function.
     pub number: u64,
 }
 

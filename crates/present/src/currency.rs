@@ -221,7 +221,7 @@ pub struct CurrencyView<'r> {
 }
 
 impl Render for CurrencyView<'_> {
-    const NAME: &'static str = "a report of what is current";
+    const NAME: &'static str = "a currency report";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         currency_text(out, self.report, self.all)
@@ -236,7 +236,7 @@ impl Render for CurrencyView<'_> {
 pub struct CurrenciesView<'r>(pub &'r [CurrencyReport]);
 
 impl Render for CurrenciesView<'_> {
-    const NAME: &'static str = "a report of what is current";
+    const NAME: &'static str = "a currency report";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         currencies_text(out, self.0, style)

@@ -89,7 +89,7 @@ impl FactScene<'_> {
         let (what, op) = match (decider, self.fact) {
             (None, Fact::Reaching) => ("the value at the start of the call", None),
             (None, Fact::LastUse | Fact::Places { ahead: true, .. }) => {
-                ("nothing up to the call's end", None)
+                ("nothing until the call ended", None)
             }
             (None, _) => ("nothing since the call began", None),
             (Some(Decider::Gen(f, op)), Fact::LastUse) => ("then set by", Some((f, op))),

@@ -59,7 +59,7 @@ pub struct InfoReport {
     pub clock: Option<u64>,
     /// The number of events in the log; `null` in the same cases as `ending`.
     pub events: Option<u64>,
-    /// The number of these events that are calls of imports.
+    /// The number of these events that are calls to imports.
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,

@@ -144,7 +144,7 @@ impl VariableThere {
         {
             write!(
                 out,
-                ", of the call of {} from t={} to t={}",
+                ", in the call to {} from t={} to t={}",
                 plain(&function.name),
                 grouped(*first_t),
                 grouped(*last_t)

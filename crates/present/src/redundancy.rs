@@ -127,7 +127,7 @@ impl RedundancyView<'_> {
 }
 
 impl Render for RedundancyView<'_> {
-    const NAME: &'static str = "a report of what is redundant";
+    const NAME: &'static str = "a redundancy report";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         redundancy_text(out, &self.scene, &self.report)

@@ -127,7 +127,7 @@ pub struct BranchRow {
     pub position: Option<Location>,
 }
 
-/// The direct calls from one function to another, or all calls of a function through tables.
+/// The direct calls from one function to another, or all calls to a function through tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The function that calls.

@@ -36,7 +36,7 @@ pub enum RecordError {
     )]
     NoMemory,
     /// The module starts with larger memories or tables than can be recorded.
-    #[error("the program begins with {what} of {found} {unit}: {most} at most can be recorded")]
+    #[error("the program's {what} begin with {found} {unit}, but at most {most} can be recorded")]
     TooLarge {
         /// The things that are too large: memories or tables.
         what: &'static str,
@@ -101,7 +101,7 @@ pub enum RecordError {
     #[error("the counters do not agree with each other, so no count can be trusted: {0}")]
     Solve(#[from] afterimage_placement::SolveError),
     /// The recorded bits do not describe a path of the program.
-    #[error("the path that was written cannot be followed: {0}")]
+    #[error("the recorded path is not a path of the program: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
     /// A chunk of path words is malformed.
     #[error("the path that the run wrote is damaged")]

@@ -175,14 +175,14 @@ impl ResourceLimiter for Host {
 fn name(event: Option<&Event>) -> String {
     match event {
         None => "no more events".to_owned(),
-        Some(Event::Enter { function, .. }) => format!("a call of function {}", function.as_u32()),
+        Some(Event::Enter { function, .. }) => format!("a call to function {}", function.as_u32()),
         Some(Event::Leave { .. }) => "a return to the host".to_owned(),
-        Some(Event::HostCall { import, .. }) => format!("a call of import {}", import.as_u32()),
+        Some(Event::HostCall { import, .. }) => format!("a call to import {}", import.as_u32()),
         Some(Event::HostStop { import, .. }) => {
-            format!("a last call of import {}", import.as_u32())
+            format!("a last call to import {}", import.as_u32())
         }
-        Some(Event::MemoryGrow { .. }) => "a growth of a memory".to_owned(),
-        Some(Event::TableGrow { .. }) => "a growth of a table".to_owned(),
+        Some(Event::MemoryGrow { .. }) => "a memory growth".to_owned(),
+        Some(Event::TableGrow { .. }) => "a table growth".to_owned(),
     }
 }
 

@@ -152,7 +152,7 @@ fn call<R: Outcome>(
 ) -> wasmtime::Result<R> {
     let Some(memory) = caller.data().memory else {
         return Err(wasmtime::format_err!(
-            "a WASI function was called before the guest's memory was there"
+            "a WASI function was called before the guest's memory existed"
         ));
     };
     let (bytes, live) = memory.data_and_store_mut(&mut caller);

@@ -10,9 +10,7 @@ pub enum RewriteError {
     #[error(transparent)]
     Program(#[from] afterimage_program::ParseError),
     /// The plan requires a probe at a site that the function does not have.
-    #[error(
-        "function {function}: the plan wants a probe on {site}, which the function does not have"
-    )]
+    #[error("the plan places a probe on {site} of function {function}, which has no such site")]
     NoSuchSite {
         /// The index of the function.
         function: u32,

@@ -53,7 +53,7 @@ pub(crate) fn decode_to(
     payload: &[u8],
     raw: &mut [u8],
 ) -> Result<(), &'static str> {
-    const LENGTH: &str = "its decoded length is not the declared one";
+    const LENGTH: &str = "its decoded length differs from the declared length";
     if payload.len() != header.stored as usize || crc32fast::hash(payload) != header.crc {
         return Err("its checksum does not match");
     }

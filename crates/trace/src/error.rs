@@ -124,7 +124,7 @@ pub enum TraceError {
         what: &'static str,
     },
     /// The requested chunks do not exist in the section.
-    #[error("section {kind} has {count} chunks, not those from {from} up to {to}")]
+    #[error("section {kind} has {count} chunks, but chunks {from}..{to} were requested")]
     NoChunks {
         /// The section's kind.
         kind: Kind,

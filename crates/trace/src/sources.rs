@@ -129,7 +129,7 @@ fn decode(
         Ok((path, Embedded { chunks, length }))
     })?;
     if next != last {
-        return bytes.fault("chunks that are of no source file");
+        return bytes.fault("chunks that belong to no source file");
     }
     bytes.end()?;
     let count = entries.len();

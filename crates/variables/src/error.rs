@@ -89,7 +89,7 @@ pub enum DebugError {
         at: usize,
     },
     /// Entries refer to each other in a cycle, or in a chain longer than any compiler makes.
-    #[error("the entries at 0x{at:x} of .debug_info refer to each other without end")]
+    #[error("the entry at 0x{at:x} of .debug_info starts an endless chain of references")]
     Endless {
         /// The offset of the first entry in `.debug_info`.
         at: usize,
@@ -183,7 +183,7 @@ pub enum Unavailable {
         address: u64,
     },
     /// The location yields fewer bits than the variable has, and leaves the other bits undefined.
-    #[error("its location gives only {bits} bits")]
+    #[error("its location provides only {bits} bits")]
     Narrow {
         /// The number of bits that the location yields.
         bits: u32,
@@ -203,7 +203,7 @@ pub enum Unavailable {
     ValueOrAddress,
     /// The code uses the locals named in the debug information for other values.
     #[error(
-        "the debug information names locals that the code uses for something else: a tool rewrote the module, as wasm-opt does, and kept their numbers; record the module as it was linked"
+        "the debug information does not match the code, which uses its locals for other values: a tool such as wasm-opt rewrote the module; record the module as it was linked"
     )]
     ForeignLocals,
     /// The location is broken in this way.
@@ -282,7 +282,7 @@ pub enum PathError {
     #[error("the pointer is null")]
     Null,
     /// The contents of an empty container were requested.
-    #[error("it holds nothing")]
+    #[error("it is empty")]
     Empty,
     /// A map does not contain a key.
     #[error("it has no key {key}")]
@@ -306,11 +306,11 @@ pub enum PathError {
     },
     /// The discriminant selects none of the variants. The enumeration is not yet set, or is no
     /// longer valid.
-    #[error("the discriminant chooses no variant")]
+    #[error("the discriminant matches no variant")]
     NoVariant,
     /// The size of a type is unknown. The type is declared but not defined, or is an array without
     /// a stated length.
-    #[error("the debug information does not say how large {type_name} is")]
+    #[error("the debug information does not give the size of {type_name}")]
     Incomplete {
         /// The name of the type.
         type_name: String,

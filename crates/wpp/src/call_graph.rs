@@ -20,7 +20,7 @@ const LANES: usize = 16;
 /// The caller and the callee. If there is no caller, the host made the call.
 type Key = (Option<FuncId>, FuncId);
 
-/// The calls of one function by another, or by the host.
+/// The calls to one function by another, or by the host.
 ///
 /// The caller is the activation that continues when the callee returns. After a tail call, this is
 /// the caller of the function that made the tail call.

@@ -155,7 +155,7 @@ impl<'c, 'a> Causes<'c, 'a> {
                 why: "the debug information of the unoptimised program computes it".to_owned(),
             },
             (_, Elsewhere::Unknown, Maker::Unknown(why)) => Cause::Unknown {
-                why: format!("it is not known what assigned it in the unoptimised run: {why}"),
+                why: format!("what assigned it in the unoptimised run is unknown: {why}"),
             },
             (_, Elsewhere::Unknown, Maker::Beginning) => Cause::Unknown {
                 why: "the unoptimised run never assigned it".to_owned(),

@@ -61,7 +61,7 @@ impl fmt::Display for Nowhere {
         match &self.why {
             // A variable may have a place at one stop and none at another.
             PathError::Unavailable(Unavailable::NotHere { .. }) => {
-                f.write_str("the debug information gives it no place there")
+                f.write_str("the debug information gives no location for it there")
             }
             why => why.fmt(f),
         }

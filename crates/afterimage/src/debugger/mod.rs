@@ -240,7 +240,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns where the run ended: before the operator that trapped, or before the call of the
+    /// Returns where the run ended: before the operator that trapped, or before the call to the
     /// host that did not return. Otherwise returns the position before the last block.
     ///
     /// # Errors

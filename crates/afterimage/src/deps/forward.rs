@@ -151,13 +151,13 @@ impl Finder<'_, '_> {
         }
         if let Some(left_out) = host.values().left_out(instance.time) {
             users.unknown.push(format!(
-                "reads in functions that were left out are not known: values were kept without {}",
+                "reads in functions that were left out are unknown: the values were built without {}",
                 left_out.words
             ));
         }
         for gap in uses.unknown() {
             users.unknown.push(format!(
-                "reads from t={} to t={} are not known: no values were kept there",
+                "reads from t={} to t={} are unknown: no values were kept there",
                 grouped(*gap.start()),
                 grouped(*gap.end())
             ));

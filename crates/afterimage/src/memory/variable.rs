@@ -121,9 +121,7 @@ impl Machine for Held<'_> {
 /// Explains how to select one of several global variables with the same name.
 fn which_file(why: &PathError) -> &'static str {
     match why {
-        PathError::Ambiguous { .. } => {
-            "; in the code of its file the name is unambiguous: --at file.c:LINE"
-        }
+        PathError::Ambiguous { .. } => "; to choose one, name a line in its file: --at file.c:LINE",
         _ => "",
     }
 }

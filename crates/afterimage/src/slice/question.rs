@@ -36,8 +36,8 @@ pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceS
         return match query.algorithm {
             Algorithm::Full => format!("how {from} influenced {alone}"),
             Algorithm::Edges => format!(
-                "how statements of {from} may have influenced {alone}, over dependences that \
-                 ever occurred"
+                "how statements of {from} may have influenced {alone}, through dependences that \
+                 occurred at least once"
             ),
             Algorithm::Nodes => {
                 format!("how statements of {from} may have influenced {alone}, by the code")
@@ -56,7 +56,7 @@ pub(super) fn in_words(query: &SliceQuery, to: &SliceStart, from: Option<&SliceS
             format!("what ever depended on {whose} {alone}{within}")
         }
         (Direction::Backward, Algorithm::Edges) => {
-            format!("what {whose} {title} had ever depended on{within}")
+            format!("what {whose} {title} ever depended on{within}")
         }
         (Direction::Forward, Algorithm::Nodes) => {
             format!("what may depend on {whose} {alone}{within}, by the code")

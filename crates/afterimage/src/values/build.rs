@@ -222,7 +222,7 @@ pub(crate) fn add_values(
     let cancelled = cancel.load(Ordering::SeqCst) && index.length < last.min(length);
     // Without a commit, the file remains unchanged.
     if cancelled && index.length < first {
-        let how = "before there were any: nothing was added".to_owned();
+        let how = "before any were finished; nothing was added".to_owned();
         return Err(Reason::Cancelled { how });
     }
     if cancelled && adds == Adds::Instead {

@@ -93,7 +93,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
         End::Argument { instance, index } => {
             let node = &scene.values.path().nodes()[instance.node];
             let name = harmless(scene.names.function(node.function));
-            let what = format!("argument {} of the host's call of {name}", index + 1);
+            let what = format!("argument {} of the host's call to {name}", index + 1);
             none("argument", what)
         }
         End::Returned { instance, index } => {

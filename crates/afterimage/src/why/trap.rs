@@ -164,7 +164,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         ) => {
             let value_of = match (&end.ending, *role) {
                 (Ending::Exited { .. }, _) => "the exit code".to_owned(),
-                (Ending::Exception { .. }, "carried") => "what it carries".to_owned(),
+                (Ending::Exception { .. }, "carried") => "the value it carries".to_owned(),
                 (_, "operand") => format!("the operand of {}", place.operator),
                 (_, "right") if ["div", "rem"].iter().any(|of| place.operator.contains(of)) => {
                     "the divisor".to_owned()
@@ -174,7 +174,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             let beyond = beyond(scene, &death)?;
             let what = match (&end.ending, *role) {
                 (Ending::Exception { .. }, "exception") => {
-                    format!("the run {how} {at}, again{joined} what it carries")
+                    format!("the run {how} {at}{joined} it rethrew an exception")
                 }
                 _ => format!(
                     "the run {how} {at}{with}{joined} {value_of} is {}{within}{beyond}",

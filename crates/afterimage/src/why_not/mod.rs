@@ -176,7 +176,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
         location::Place::Function(function) => {
             let Some(code) = loaded.program.function(function) else {
                 let name = scene.names.function(function);
-                bail!("{name} is imported: it has no code here; ask about a call of it");
+                bail!("{name} is imported: it has no code here; ask about a call to it");
             };
             found.insert((function, code.cfg.graph.root()), OpId::from_u32(0));
         }

@@ -135,7 +135,7 @@ fn same(full: &RecordedValues<'_>, alone: &RecordedValues<'_>, [a, b]: [Instance
         }
     }
     let (known, found) = (full.host_call(a).unwrap(), alone.host_call(b).unwrap());
-    assert_eq!(found, known, "{}", about("a call of the host"));
+    assert_eq!(found, known, "{}", about("a host call"));
     code.insts.len()
 }
 

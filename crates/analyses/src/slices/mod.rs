@@ -23,7 +23,7 @@
 //!
 //! // What the third execution of an operator depends on.
 //! let all = Executions::of(&values, &program, FuncId::from_u32(7), OpId::from_u32(12))?;
-//! let third = all.get(&values, 3)?.ok_or("it was not executed so often")?;
+//! let third = all.get(&values, 3)?.ok_or("it was executed fewer than 3 times")?;
 //! let criterion = criteria::of_execution(&third).ok_or("it only moves a value")?;
 //! let checkpoints = recorded_checkpoints(&file, &path)?;
 //! let run = Run {

@@ -173,7 +173,7 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let to = subject(question, &question.criteria, offsets);
     let kind = match question.algorithm {
         Algorithm::Full => "",
-        Algorithm::Edges => ", by dependences between statements that ever occurred",
+        Algorithm::Edges => ", by dependences that occurred at least once",
         Algorithm::Nodes => ", by the code",
     };
     if let Some(from) = &question.from {

@@ -27,7 +27,7 @@
 //!
 //! // Where the value of the third execution of an operator came from.
 //! let all = Executions::of(&values, &program, FuncId::from_u32(7), OpId::from_u32(12))?;
-//! let third = all.get(&values, 3)?.ok_or("it was not executed so often")?;
+//! let third = all.get(&values, 3)?.ok_or("it was executed fewer than 3 times")?;
 //! let statement = third.statement.ok_or("it only moves a value")?;
 //! let walk = Walk { values: &values, program: &program };
 //! let start = walk.start(third.instance, statement)?.ok_or("it has no value")?;

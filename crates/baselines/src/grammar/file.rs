@@ -48,7 +48,7 @@ impl Grammar {
                 used => {
                     let rule = used - USE;
                     if rule as usize <= ends.len() {
-                        return Err(invalid("a rule names one that is not after it"));
+                        return Err(invalid("a rule refers to itself or to an earlier rule"));
                     }
                     largest = largest.max(rule as usize);
                     symbols.push(Symbol::Rule(rule));
@@ -59,7 +59,7 @@ impl Grammar {
             return Err(invalid("the last rule has no end"));
         }
         if largest >= ends.len() {
-            return Err(invalid("a rule names one that does not exist"));
+            return Err(invalid("a rule refers to a rule that does not exist"));
         }
         Ok(Self::new(symbols, ends))
     }

@@ -50,7 +50,7 @@ pub(crate) fn measure(corpus: &Path, entry: &Entry, folder: &Path) -> Result<Mem
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }
-    serde_json::from_slice(&output.stdout).context("the memory's measure is not what was asked for")
+    serde_json::from_slice(&output.stdout).context("the memory measurement cannot be read")
 }
 
 /// Records and compacts, and prints the memory taken.

@@ -117,7 +117,7 @@ impl Prepared {
     /// Regenerates paths from the words, if these are path numbers.
     pub(crate) fn regenerator<'a>(&'a self, program: &'a Program) -> Result<Regenerator<'a>> {
         let Plan::Paths(plan) = &self.plan else {
-            bail!("{} are no numbers of paths", self.name);
+            bail!("the scheme {} does not write path numbers", self.name);
         };
         let mut regenerator = Regenerator::new(program, plan);
         regenerator.host_call(self.start);
@@ -127,7 +127,7 @@ impl Prepared {
     /// Counts the blocks in the words, if these are path numbers.
     pub(crate) fn counter<'a>(&'a self, program: &'a Program) -> Result<Counter<'a>> {
         let Plan::Paths(plan) = &self.plan else {
-            bail!("{} are no numbers of paths", self.name);
+            bail!("the scheme {} does not write path numbers", self.name);
         };
         let mut counter = Counter::new(program, plan);
         counter.host_call(self.start);

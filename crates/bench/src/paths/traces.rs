@@ -88,7 +88,7 @@ pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
     let entries: u64 = subject.counts.functions.iter().map(|f| f.entries).sum();
     ensure!(
         stages.calls == entries,
-        "the path traces are of {} calls, the profile of {entries}",
+        "the path traces cover {} calls, the profile {entries}",
         stages.calls
     );
     let sizes = Reader::open(&file)?.sizes()?;

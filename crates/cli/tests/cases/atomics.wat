@@ -152,9 +152,9 @@
 ;; = 134
 ;; $ afterimage why a.aft --trap
 ;; | the run trapped: unaligned atomic at @0xb8#1 in unaligned: the address of i64.atomic.rmw.or is 12, which
-;; | comes from argument 1 of the host's call of unaligned
+;; | comes from argument 1 of the host's call to unaligned
 ;; |   ended at @0xb8#1 in unaligned
-;; |   argument 1 of the host's call of unaligned
+;; |   argument 1 of the host's call to unaligned
 ;; ! afterimage: path of 3 executed blocks in 10 bytes
 ;; ! afterimage: values of 1 executed statements in 23 bytes (23.0000 a statement)
 ;; $ afterimage verify a.aft

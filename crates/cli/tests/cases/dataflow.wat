@@ -39,7 +39,7 @@
 ;; ! afterimage: run.aft: @0x4e#10: it was executed 9 times
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:f#1
-;; ! afterimage: run.aft: f#1 names one call of a function with many operators: name one of them
+;; ! afterimage: run.aft: f#1 names one call to a function with many operators: name one of them
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=@0x64#1;at=@0x4e
 ;; ! afterimage: run.aft: @0x64#1 names one execution, but facts are decided by all executions of a place: leave out the # and what follows it

@@ -31,7 +31,7 @@
 ;; $ afterimage diff zero.aft five.aft --format json
 ;; | {"schema":"afterimage/diff/2","a":{"file":"zero.aft","length":N},"b":{"file":"five.aft","length":N},"alike":null,"same":false,"endings":{"a":"trapped: integer division by zero","b":"returned"},"first":{"number":1,"a":{"t":1,"function":{"index":2,"name":"divide"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":2,"name":"divide"},"values":[{"type":"i32","bits":"0x0","as_number":0,"text":"0"}]},"b":{"t":1,"function":{"index":2,"name":"divide"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":2,"name":"divide"},"values":[{"type":"i32","bits":"0x5","as_number":5,"text":"5"}]},"bytes":Nnull,"calls":[]},"control":null,"outputs":[],"lines":null,"more_lines":0,"questions":["afterimage why zero.aft --trap"]}
 ;; $ afterimage diff zero.aft zero.aft
-;; | zero.aft and zero.aft are the same execution: 1 block, every value, address and call of the host
+;; | zero.aft and zero.aft are the same execution: 1 block, every value, address and host call
 ;; $ afterimage match five.aft zero.aft
 ;; | of 0 statements that zero.aft executed, 0 (0.0%) correspond to a statement of five.aft; function names were a hint
 ;; |
@@ -52,9 +52,9 @@
 ;; |   afterimage why exit3.aft --trap
 ;; $ afterimage why exit3.aft --trap
 ;; | the run exited with code 3 at @0xa7#1 in exit: the exit code is 3, which
-;; | comes from argument 1 of the host's call of exit
+;; | comes from argument 1 of the host's call to exit
 ;; |   ended at @0xa7#1 in exit
-;; |   argument 1 of the host's call of exit
+;; |   argument 1 of the host's call to exit
 ;; ! afterimage: values of 0 executed statements in 23 bytes (23.0000 a statement)
 ;; $ afterimage record --lens paths -q -o two.aft --invoke tell FILE 1 2
 ;; | is 2
@@ -76,8 +76,8 @@
 ;; |   afterimage why six.aft --stdout 3
 ;; $ afterimage why six.aft --stdout 3
 ;; | 6, printed as "6" in "is 6 " (byte 3 of standard output),
-;; | comes from argument 2 of the host's call of tell
-;; |   argument 2 of the host's call of tell
+;; | comes from argument 2 of the host's call to tell
+;; |   argument 2 of the host's call to tell
 ;; ! afterimage: values of 2 executed statements in 34 bytes (17.0000 a statement)
 ;; $ afterimage record --lens paths -q -o error.aft --invoke tell FILE 2 2
 ;; ! is 2

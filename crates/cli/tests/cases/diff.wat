@@ -30,7 +30,7 @@
 ;; | is 6 ok
 ;; ! afterimage: diff.wat returned; 2 host calls recorded in d.aft (N)
 ;; $ afterimage diff c.aft d.aft
-;; | c.aft and d.aft are the same execution: 9 blocks, every value, address and call of the host
+;; | c.aft and d.aft are the same execution: 9 blocks, every value, address and host call
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft b.aft

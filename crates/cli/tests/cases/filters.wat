@@ -62,14 +62,14 @@
 ;; |     29       1       2  0x4a block1                 leaf
 ;; | … and more: continue with --to 27, or --limit all
 ;; $ afterimage paths run.aft --find leaf:0<step:2
-;; | leaf:0<step:2 occurs 3 times in 4 calls of leaf
+;; | leaf:0<step:2 occurs 3 times in 4 calls to leaf
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |      9    10        1           9
 ;; |     19    20        2          19
 ;; |     29    30        3          29
 ;; $ afterimage paths run.aft --find main:1>step:0.1>leaf:0<step:2<main:2
-;; | main:1>step:0.1>leaf:0<step:2<main:2 occurs 3 times in 1 call of main
+;; | main:1>step:0.1>leaf:0<step:2<main:2 occurs 3 times in 1 call to main
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |      6    11        1           1
@@ -84,13 +84,13 @@
 ;; ! afterimage: run.aft: no call in step continues with its block 0, so nothing returns there
 ;; = 125
 ;; $ afterimage paths run.aft --find main:1>step:0<main:2
-;; ! afterimage: run.aft: block 0 of step does not end a call of it; the blocks that may are 2
+;; ! afterimage: run.aft: block 0 of step cannot end a call; only block 2 can
 ;; = 125
 ;; $ afterimage paths run.aft --find step:0>leaf:0<main:2
 ;; ! afterimage: run.aft: block 0 of step does not call leaf: it calls nothing
 ;; = 125
 ;; $ afterimage paths run.aft --find step:1>leaf:0<main:2
-;; ! afterimage: run.aft: leaf is called by step there, so it does not return to main
+;; ! afterimage: run.aft: in the pattern, step calls leaf, so leaf cannot return to main
 ;; = 125
 ;; $ afterimage cfg run.aft --function leaf --dynamic --call last
 ;; | leaf, call 4 of 4, begun at t=33: 1 block in 1 step
@@ -187,7 +187,7 @@
 ;; ! afterimage: run.aft: step: call 1 was left out when the path was built, and the nearest kept call is 2
 ;; = 125
 ;; $ afterimage paths run.aft --find leaf:0
-;; | leaf:0 occurs 4 times in 4 calls of leaf
+;; | leaf:0 occurs 4 times in 4 calls to leaf
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |      9     9        1           9

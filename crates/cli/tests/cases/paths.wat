@@ -63,14 +63,14 @@
 ;; |   edge11: block10 call return op27
 ;; | block10: exit
 ;; $ afterimage paths run.aft
-;; | 11 calls of 3 functions took 4 unique path traces and executed 107 blocks
+;; | 11 calls to 3 functions took 4 unique path traces and executed 107 blocks
 ;; |
 ;; | calls  traces  blocks  share  function
 ;; |     5       2      85  79.4%  f
 ;; |     5       1       5   4.7%  g
 ;; |     1       1      17  15.9%  main
 ;; $ afterimage paths run.aft --sort traces --limit 1
-;; | 11 calls of 3 functions took 4 unique path traces and executed 107 blocks
+;; | 11 calls to 3 functions took 4 unique path traces and executed 107 blocks
 ;; |
 ;; | calls  traces  blocks  share  function
 ;; |     5       2      85  79.4%  f
@@ -145,7 +145,7 @@
 ;; | instr.  blocks  count  path  then  source  function
 ;; |   0.0%  100.0%      5  0     end   -       g
 ;; $ afterimage paths run.aft --function f --find 8.1
-;; | f:8.1 occurs 10 times in 5 calls of f
+;; | f:8.1 occurs 10 times in 5 calls to f
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |      9    10        1           4
@@ -159,7 +159,7 @@
 ;; |     93    94        5          88
 ;; |     98    99        5          88
 ;; $ afterimage paths run.aft --function f --find 4.8.1.2
-;; | f:4.8.1.2 occurs 6 times in 5 calls of f
+;; | f:4.8.1.2 occurs 6 times in 5 calls to f
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |      8    11        1           4
@@ -169,12 +169,12 @@
 ;; |     92    95        5          88
 ;; |     97   100        5          88
 ;; $ afterimage paths run.aft --find main:1.2.3.4
-;; | main:1.2.3.4 occurs 1 time in 1 call of main
+;; | main:1.2.3.4 occurs 1 time in 1 call to main
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |     86   107        1           1
 ;; $ afterimage paths run.aft --find main:2>f:0.1.5
-;; | main:2>f:0.1.5 occurs 2 times in 1 call of main
+;; | main:2>f:0.1.5 occurs 2 times in 1 call to main
 ;; |
 ;; | from t  to t  in call  begun at t
 ;; |     24    27        1           1
@@ -189,7 +189,7 @@
 ;; ! afterimage: run.aft: f begins with block 0, so no call begins with block 1
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2.4
-;; ! afterimage: run.aft: in main block 4 never follows block 2, which is followed by 3
+;; ! afterimage: run.aft: in main, block 4 never follows block 2, which is followed by 3
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2.40
 ;; ! afterimage: run.aft: main has no block 40: its blocks are 0 to 4
@@ -286,7 +286,7 @@
 ;; ! afterimage: run.aft: f: it was called 5 times, so there is no call 6; the last is call 5
 ;; = 125
 ;; $ afterimage cfg run.aft --function f --dynamic --trace 3
-;; ! afterimage: run.aft: f: there is no path trace 3: its calls took 2, numbered from 1, the most frequent first
+;; ! afterimage: run.aft: f: there is no path trace 3: the function has 2, numbered from 1, the most frequent first
 ;; = 125
 ;; $ afterimage cfg run.aft --function idle --dynamic
 ;; ! afterimage: run.aft: idle was never called

@@ -223,7 +223,7 @@
 ;; $ afterimage slice run.aft --at sum#1 --chop double --by statement
 ;; | how double#1, `i32.add` at t=9 influenced sum#1 (4 statements): nothing that was executed
 ;; $ afterimage slice run.aft --at double --algorithm edges --by statement --limit 4
-;; | what statements of double#1, `i32.add` at t=9, had ever depended on: 12 statements, 20 executions of them
+;; | what statements of double#1, `i32.add` at t=9, ever depended on: 12 statements, 20 executions of them
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -419,7 +419,7 @@
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g
 ;; = 125
 ;; $ afterimage slice run.aft --at double --algorithm edges --address 16
-;; | what statements that made 0x10..0x17 before t=9 had ever depended on: nothing that was executed
+;; | what statements that made 0x10..0x17 before t=9 ever depended on: nothing that was executed
 ;; $ afterimage slice run.aft --at double --annotate --format json
 ;; ! afterimage: --annotate writes only text; --format html has the same files as a page
 ;; = 125

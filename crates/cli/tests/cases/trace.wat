@@ -131,7 +131,7 @@
 ;; | {"t":3,"depth":1,"function":{"index":1,"name":"f"},"path":[0,2],"source":null}
 ;; | {"t":5,"depth":2,"function":{"index":1,"name":"f"},"path":[0,2],"source":null}
 ;; $ afterimage calls run.aft
-;; | 7 calls of 2 functions in 23 blocks
+;; | 7 calls to 2 functions in 23 blocks
 ;; |
 ;; |  share  inclusive  self  calls  callers  callees  function
 ;; | 100.0%         23     8      1        1        1  main

@@ -41,9 +41,9 @@
 ;; ! afterimage: path of 2 executed blocks in 10 bytes
 ;; $ afterimage why a.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x2d#1 in t: the base address of i64.load is 0, with 65,536 added, which
-;; | comes from argument 1 of the host's call of t
+;; | comes from argument 1 of the host's call to t
 ;; |   ended at @0x2d#1 in t
-;; |   argument 1 of the host's call of t
+;; |   argument 1 of the host's call to t
 ;; ! afterimage: values of 1 executed statements in 23 bytes (23.0000 a statement)
 ;; $ afterimage verify a.aft
 ;; | sound: N, 18 chunks in 12 sections, 1 event

@@ -508,10 +508,10 @@
 ;; = 125
 ;; $ afterimage deps run.aft --at start --forward
 ;; | #1 t=11  @0xba memory.copy  in start
-;; |   ? reads from t=11 to t=14 are not known: no values were kept there
+;; |   ? reads from t=11 to t=14 are unknown: no values were kept there
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
-;; |   ? reads from t=11 to t=14 are not known: no values were kept there
+;; |   ? reads from t=11 to t=14 are unknown: no values were kept there
 ;; |
 ;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |   nothing depends on it: it trapped and gave no value

@@ -28,7 +28,7 @@
 ;; | w
 ;; $ afterimage why run.aft --stdout 0
 ;; | byte 0 of standard output, 'w' in "w"
-;; | comes from argument 1 of the host's call of table, 2 steps back
+;; | comes from argument 1 of the host's call to table, 2 steps back
 ;; |    = table[206]                       @0xa8#1 in table  t=1
 ;; |   206 = 200 + 6                       @0xa5#1 in table  t=1
-;; |   argument 1 of the host's call of table
+;; |   argument 1 of the host's call to table

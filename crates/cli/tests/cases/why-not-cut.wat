@@ -22,7 +22,7 @@
 ;; = 134
 ;; $ afterimage why-not run.aft --at never
 ;; | never was never executed:
-;; |   the branch at @0x54#2 in share was executed 2 times and never went towards never
+;; |   the branch at @0x54#2 in share was executed 2 times and never led towards never
 ;; |   the last time its condition was 0, and it left the function; only a value other than 0 leads towards never
 ;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
@@ -31,7 +31,7 @@
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 5
 ;; | never was not executed after t=5 (it was never executed before, either):
-;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never went towards never
+;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never led towards never
 ;; |   the first time then its condition was 0, and it left the function; only a value other than 0 leads towards never
 ;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
@@ -45,5 +45,5 @@
 ;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; $ afterimage why-not run.aft --at later
 ;; | later was never executed:
-;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there continues from loops, which was entered once, the last time at t=2
+;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; to get there, it would have had to continue from loops, which was entered once, the last time at t=2
 ;; |   so call at @0x6e in loops was not executed; it would have called the function

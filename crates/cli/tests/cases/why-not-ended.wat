@@ -23,7 +23,7 @@
 ;; |   the run trapped: integer division by zero at @0x3e in share, at t=4, before it got there
 ;; $ afterimage why-not run.aft --at later
 ;; | later was never executed:
-;; |   the run trapped: integer division by zero at @0x3e in share, at t=4, when _start was in its call at @0x58, at t=3; the way there continues from call at @0x53 in _start, which was executed once, the last time at t=1
+;; |   the run trapped: integer division by zero at @0x3e in share, at t=4, when _start was in its call at @0x58, at t=3; to get there, it would have had to continue from call at @0x53 in _start, which was executed once, the last time at t=1
 ;; |   so call at @0x5b in _start was not executed; it would have called the function
 ;; $ afterimage why-not run.aft --at later --format json
 ;; | {"schema":"afterimage/why-not/2","at":"later","after":0,"before":null,"cause":{"kind":"ended","place":{"function":{"index":2,"name":"_start"},"source":null,"around":null,"text":null,"operator":"call","at":"@0x53","t":1},"entered":false,"times":1,"stood":{"ending":"trapped: integer division by zero","place":{"function":{"index":0,"name":"share"},"source":null,"around":null,"text":null,"operator":"i32.div_u","at":"@0x3e","t":4},"call":{"function":{"index":2,"name":"_start"},"source":null,"around":null,"text":null,"operator":"call","at":"@0x58","t":3}},"through":[{"how":"call","place":{"function":{"index":2,"name":"_start"},"source":null,"around":null,"text":null,"operator":"call","at":"@0x5b","t":0}}]},"why":[],"steps":0,"others":[]}
@@ -34,10 +34,10 @@
 ;; ! afterimage: run.aft: the run ended at @0x3e#2 before the statement gave a value; see: afterimage why run.aft --trap
 ;; = 125
 ;; $ afterimage slice run.aft --at end --address 0xfffffffffffffff8
-;; ! afterimage: run.aft: memory 0 has 65536 bytes at that time, from 0x0 to 0xffff: there is nothing at 0xfffffffffffffff8
+;; ! afterimage: run.aft: 0xfffffffffffffff8 is outside memory 0, which has 65536 bytes at that time (0x0 to 0xffff)
 ;; = 125
 ;; $ afterimage slice run.aft --at end --address 0xfffc
-;; ! afterimage: run.aft: memory 0 has 65536 bytes at that time, from 0x0 to 0xffff: there is nothing at 0x10000
+;; ! afterimage: run.aft: 0x10000 is outside memory 0, which has 65536 bytes at that time (0x0 to 0xffff)
 ;; = 125
 ;; $ afterimage slice run.aft --at @0x3e -o run.aft
 ;; ! afterimage: run.aft is a recording, which no report may replace; name another file with -o

@@ -32,7 +32,7 @@
 ;; ! afterimage: why-not.wat exited with code 0; 1 host call recorded in run.aft (N)
 ;; $ afterimage why-not run.aft --at report+0x8
 ;; | report+0x8 was never executed:
-;; |   the branch at @0x9b#3 in check was executed 3 times and never went towards report+0x8
+;; |   the branch at @0x9b#3 in check was executed 3 times and never led towards report+0x8
 ;; |   the last time its condition was 0, and it left the function; only a value other than 0 leads towards report+0x8
 ;; |   so call at @0x9f in check was not executed; it would have called the function
 ;; | what decided it, 0 (@0x9b#3), comes from a local that nothing wrote, which is 0, 3 steps back
@@ -57,7 +57,7 @@
 ;; |   only the host could have called unused
 ;; $ afterimage why-not run.aft --at leave+0x9
 ;; | leave+0x9 was never executed:
-;; |   the run exited with code 0 at @0xb0 in leave, at t=14; the way there continues from call at @0xb0 in leave, which was executed once, the last time at t=14
+;; |   the run exited with code 0 at @0xb0 in leave, at t=14; to get there, it would have had to continue from call at @0xb0 in leave, which was executed once, the last time at t=14
 ;; $ afterimage why-not run.aft --at check
 ;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; to ask why it did not run after that: --after 9
 ;; = 125

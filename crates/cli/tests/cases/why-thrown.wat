@@ -34,7 +34,7 @@
 ;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run threw an exception that nothing caught at @0x58#1 in throws: what it carries is 42, which
+;; | the run threw an exception that nothing caught at @0x58#1 in throws: the value it carries is 42, which
 ;; | comes from the constant 6 at @0x8e#1, 3 steps back
 ;; |   ended at @0x58#1 in throws
 ;; |   called at @0x67#1 in looks
@@ -70,7 +70,7 @@
 ;; ! afterimage: why-thrown.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run threw an exception that nothing caught at @0x86#1 in passes, again: what it carries, which
+;; | the run threw an exception that nothing caught at @0x86#1 in passes: it rethrew an exception, which
 ;; | comes from the constant 6 at @0x9f#1, 3 steps back
 ;; |   ended at @0x86#1 in passes
 ;; |       led there by call at @0x7a#1 in passes, on 6: afterimage why run.aft --at @0x7a#1
@@ -98,11 +98,11 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run threw an exception that nothing caught at @0xb3#1 in empty: the branch at @0xb1#1 in empty led there, decided by 1, which
-;; | comes from argument 1 of the host's call of empty, one step back
+;; | comes from argument 1 of the host's call to empty, one step back
 ;; |   ended at @0xb3#1 in empty
 ;; |       led there by the branch at @0xb1#1 in empty, on 1, followed below
 ;; |   1 = 9 > 5                           @0xb0#1 in empty  t=1
-;; |   argument 1 of the host's call of empty
+;; |   argument 1 of the host's call to empty
 ;; $ afterimage slice run.aft --trap --by statement
 ;; | what `throw` at @0xb3 in empty, t=2, where the run ended (threw an exception that nothing caught), depends on: 3 statements, 3 executions of them
 ;; |

@@ -24,26 +24,26 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x76#1 in dropped, with to 0 in 65,536 bytes, from 0 in 0 bytes: the length of memory.init is 3, which
-;; | comes from argument 1 of the host's call of dropped
+;; | comes from argument 1 of the host's call to dropped
 ;; |   ended at @0x76#1 in dropped
-;; |   argument 1 of the host's call of dropped
+;; |   argument 1 of the host's call to dropped
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke table FILE -- 3
 ;; ! afterimage: why-trap-ends.wat trapped: table access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: table access out of bounds at @0x83#1 in table, with to 4 in 4 elements: the count of table.fill is 3, which
-;; | comes from argument 1 of the host's call of table
+;; | comes from argument 1 of the host's call to table
 ;; |   ended at @0x83#1 in table
-;; |   argument 1 of the host's call of table
+;; |   argument 1 of the host's call to table
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke computed FILE -- 4096 3
 ;; ! afterimage: why-trap-ends.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x92#1 in computed, with to 0 in 65,536 bytes, length 3: the from of memory.copy is 65536 (0x10000) in 65,536 bytes, which
-;; | comes from argument 1 of the host's call of computed, one step back
+;; | comes from argument 1 of the host's call to computed, one step back
 ;; |   ended at @0x92#1 in computed
 ;; |   65536 (0x10000) = 4096 (0x1000) * 16  @0x8f#1 in computed  t=1
-;; |   argument 1 of the host's call of computed
+;; |   argument 1 of the host's call to computed
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke constant FILE
 ;; ! afterimage: why-trap-ends.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
@@ -57,7 +57,7 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0xb3#1 in both, with to 65536 (0x10000) in 65,536 bytes, length 1: the from of memory.copy is 65536 (0x10000) in 65,536 bytes, which
-;; | comes from argument 1 of the host's call of both, one step back
+;; | comes from argument 1 of the host's call to both, one step back
 ;; |   ended at @0xb3#1 in both
 ;; |   65536 (0x10000) = 4096 (0x1000) * 16  @0xb0#1 in both  t=1
-;; |   argument 1 of the host's call of both
+;; |   argument 1 of the host's call to both

@@ -8,7 +8,7 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: integer overflow at @0x2e#1 in right, with left -2147483648 (0x80000000): the divisor is -1, which
-;; | comes from argument 1 of the host's call of right, one step back
+;; | comes from argument 1 of the host's call to right, one step back
 ;; |   ended at @0x2e#1 in right
 ;; |   -1 = 4 - 5                          @0x2d#1 in right  t=1
-;; |   argument 1 of the host's call of right
+;; |   argument 1 of the host's call to right

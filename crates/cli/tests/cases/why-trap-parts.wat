@@ -27,35 +27,35 @@
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x7f#1 in copies, with to 65536 (0x10000) in 65,536 bytes, length 0: the from of memory.copy is 70000 (0x11170) in 65,536 bytes, which
-;; | comes from argument 2 of the host's call of copies
+;; | comes from argument 2 of the host's call to copies
 ;; |   ended at @0x7f#1 in copies
-;; |   argument 2 of the host's call of copies
+;; |   argument 2 of the host's call to copies
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke both FILE -- 65529
 ;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x92#1 in both, with to 65530 (0xfffa) in 65,536 bytes, length 100: the from of memory.copy is 65530 (0xfffa) in 65,536 bytes, which
-;; | comes from argument 1 of the host's call of both, one step back
+;; | comes from argument 1 of the host's call to both, one step back
 ;; |   ended at @0x92#1 in both
 ;; |   65530 (0xfffa) = 65529 (0xfff9) + 1  @0x8e#1 in both  t=1
-;; |   argument 1 of the host's call of both
+;; |   argument 1 of the host's call to both
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke loads FILE -- 4
 ;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x9e#1 in loads: the address of i32.load is 0xfffffffc, which
-;; | comes from argument 1 of the host's call of loads, one step back
+;; | comes from argument 1 of the host's call to loads, one step back
 ;; |   ended at @0x9e#1 in loads
 ;; |   -4 = 4 - 8                          @0x9d#1 in loads  t=1
-;; |   argument 1 of the host's call of loads
+;; |   argument 1 of the host's call to loads
 ;; $ afterimage record --lens full -q --force -o run.aft --invoke copies FILE -- -4 0 8
 ;; ! afterimage: why-trap-parts.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
 ;; | the run trapped: memory access out of bounds at @0x7f#1 in copies, with from 0 in 65,536 bytes, length 8: the to of memory.copy is 0xfffffffc in 65,536 bytes, which
-;; | comes from argument 1 of the host's call of copies
+;; | comes from argument 1 of the host's call to copies
 ;; |   ended at @0x7f#1 in copies
-;; |   argument 1 of the host's call of copies
+;; |   argument 1 of the host's call to copies
 ;; $ afterimage slice run.aft --at copies#1 --operand nonsense
 ;; ! afterimage: run.aft: `memory.copy` has no operand nonsense; it has: to, from, length
 ;; = 125
@@ -71,7 +71,7 @@
 ;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage why run.aft --trap
-;; | the run threw an exception that nothing caught at @0xbb#1 in constant, again: what it carries, which
+;; | the run threw an exception that nothing caught at @0xbb#1 in constant: it rethrew an exception, which
 ;; | comes from the constant 77 at @0xb3#1
 ;; |   ended at @0xbb#1 in constant
 ;; |   the constant 77                     @0xb3#1 in constant  t=1

@@ -380,7 +380,7 @@ fn output_is_what_was_printed_and_each_byte_of_it_has_its_moment() {
             .step_by(2)
             .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
         bytes.extend(digits);
-        // The block at that time ends with the call of the host.
+        // The block at that time ends with the host call.
         let last = format!(
             "trace --from t={} --limit 1 --format json run.aft",
             write["t"]

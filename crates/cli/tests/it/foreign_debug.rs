@@ -364,7 +364,7 @@ fn variables_in_locals_that_were_renumbered_are_right_or_refused() {
         if number < renumbered.len() {
             let state = sandbox.ok("state other.aft --at app.c:7").stdout;
             assert!(
-                state.contains("the code uses for something else"),
+                state.contains("which uses its locals for other values"),
                 "{state}"
             );
             let of_global = values(&sandbox, "other.aft", "app.c:9", "sum");

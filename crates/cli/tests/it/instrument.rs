@@ -8,7 +8,7 @@ use afterimage_testkit::tools;
 use crate::common::{Ran, Sandbox, ran};
 
 /// Runs a module in Node with small stand-ins for WASI, and saves its counters: at the end, or
-/// inside the N-th call of `fd_write`.
+/// inside the N-th call to `fd_write`.
 const HARNESS: &str = r#"
 const fs = require("fs");
 const [code, dump, at] = process.argv.slice(2);
@@ -199,7 +199,7 @@ fn after_an_exit_counters_are_exact_with_standalone_and_say_so_without() {
 
 #[test]
 fn inside_a_host_call_counters_are_exact_with_standalone_and_say_so_without() {
-    // The fifth call of fd_write is the first one in $deep.
+    // The fifth call to fd_write is the first one in $deep.
     let sandbox = Sandbox::new();
     program(&sandbox, "(call $write)");
     let mut exact = Vec::new();

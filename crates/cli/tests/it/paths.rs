@@ -95,7 +95,7 @@ fn check(end: &str) {
 
         let traces = json(&sandbox, &format!("paths program.aft --function {index}"));
         let calls: u64 = rows(&traces).iter().map(|row| number(&row["calls"])).sum();
-        assert_eq!(calls, number(&row["entries"]), "{end}: calls of {name}");
+        assert_eq!(calls, number(&row["entries"]), "{end}: calls to {name}");
         let mut blocks = 0;
         for row in rows(&traces) {
             let length = row["blocks"].as_array().unwrap().len() as u64;

@@ -94,8 +94,8 @@ fn reports_of_a_program_with_its_source_at_hand() {
     assert_eq!(counted(&csv, 8), even, "n /= 2");
     assert_eq!(counted(&csv, 10), odd, "n = 3 * n + 1");
     assert_eq!(counted(&csv, 12), all, "steps += 1");
-    assert_eq!(counted(&csv, 26), 27, "the call of collatz");
-    assert_eq!(counted(&csv, 30), 0, "the call of never");
+    assert_eq!(counted(&csv, 26), 27, "the call to collatz");
+    assert_eq!(counted(&csv, 30), 0, "the call to never");
     sandbox.ok("profile app.aft --mode slow");
 
     let annotated = sandbox

@@ -560,7 +560,7 @@ fn what_was_left_out_is_not_said_to_be_missing() {
     assert_eq!(ran.code, Some(125), "{ran:?}");
     assert!(
         ran.stderr
-            .contains("there is no call of fib in the path, which lacks fib"),
+            .contains("there is no call to fib in the path, which lacks fib"),
         "{ran:?}"
     );
     for command in ["calls", "paths", "trace"] {

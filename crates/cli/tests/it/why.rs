@@ -544,7 +544,7 @@ fn main() {
 "#,
     );
     let said = said("", "table.wasm");
-    let begin = "indirect call of a function of another type: entry ";
+    let begin = "indirect call to a function of another type: entry ";
     let end = " of the table is table::double, which is (f64) -> f64; the call wants (i32) -> i32, at table.rs:3 in table::call, called from table.rs:6";
     assert!(said.starts_with(begin) && said.ends_with(end), "{said}");
     sandbox.rust("code", "fn main() -> std::process::ExitCode {\n    let all = std::env::args().count();\n    std::process::ExitCode::from(all as u8)\n}\n");

@@ -175,7 +175,7 @@ fn notes_are_kept_for_the_page_alone() {
     // A client that has not seen the current contents does not overwrite them.
     client
         .send("POST", &notes, &[&host, &own], body)
-        .refusal(422, "changed by somebody else");
+        .refusal(422, "changed in the meantime");
     assert!(client.get("api/notes").body.contains("It counts."));
 
     let options = Options {

@@ -76,7 +76,7 @@ impl Question for Arguments {
     const TITLE: &'static str = "When a condition holds, or which functions have a name";
     const ABOUT: &'static str = "At which executions of a line or function a condition about \
         its variables holds (`at` and `where`: the first, the last, all of them, or how many), \
-        or which functions have a text in their names (`name`).";
+        or which functions have names that contain a text (`name`).";
 
     fn reports() -> Vec<Value> {
         vec![
@@ -186,7 +186,7 @@ impl Arguments {
         let called = functions.iter().find(|one| one.calls > 0);
         let first = called.map(|one| {
             let name = &one.function.name;
-            let about = (format!("the first call of {name}"), true);
+            let about = (format!("the first call to {name}"), true);
             next(
                 "call",
                 &self.recording,

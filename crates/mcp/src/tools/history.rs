@@ -37,7 +37,7 @@ const ROWS: u64 = 30;
 impl Question for Arguments {
     const NAME: &'static str = "history";
     const TITLE: &'static str = "Values over time";
-    const ABOUT: &'static str = "What a variable of the source held each time that a place was reached (`at` and `var`), what the statements at a place gave (`at`), or what bytes of memory held at a moment, who wrote them last and who reads and writes them next (`address`).";
+    const ABOUT: &'static str = "What a variable of the source held each time that a place was reached (`at` and `var`), what the statements at a place gave (`at`), or what bytes of memory held at a moment, what wrote them last and what reads and writes them next (`address`).";
 
     fn reports() -> Vec<Value> {
         ["variable", "values", "memory"]

@@ -181,7 +181,7 @@ impl Arguments {
             ));
         }
         if let Some(first) = report.functions.first() {
-            let about = format!("the first call of {}", first.name);
+            let about = format!("the first call to {}", first.name);
             all.push(call(
                 "call",
                 json!({ "at": format!("{}#1", first.name) }),

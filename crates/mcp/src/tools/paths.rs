@@ -38,7 +38,7 @@ const MOST: usize = 40;
 impl Question for Arguments {
     const NAME: &'static str = "paths";
     const TITLE: &'static str = "Ways through functions";
-    const ABOUT: &'static str = "The different paths that the calls of a function took and how \
+    const ABOUT: &'static str = "The different paths that the calls to a function took and how \
         many calls took each, how many paths each function has, or with `hot` the stretches \
         that ran most often.";
 

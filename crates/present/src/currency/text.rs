@@ -307,13 +307,13 @@ fn explained(
     let why = match &cause.cause {
         Cause::Early { time, in_local } => {
             let unless = if *in_local {
-                ", unless it was made for another variable that uses the place"
+                ", unless it was computed for another variable that uses the same place"
             } else {
                 ""
             };
             format!(
-                "hoisted: the value shown is assigned too early; the unoptimised run assigns it \
-                 only at t={}{unless}",
+                "hoisted: the optimised run assigns the shown value too early; the unoptimised run \
+                 assigns it only at t={}{unless}",
                 grouped(*time)
             )
         }

@@ -42,7 +42,7 @@ pub fn diff_text(
     }
     let Some(first) = &report.first else {
         let blocks = counted(report.lengths[0], "block");
-        let same = "every value, address and call of the host";
+        let same = "every value, address and host call";
         let ended = match report.endings {
             None => "",
             Some(_) => " up to where they ended",

@@ -72,8 +72,8 @@ pub fn versions_text(
         writeln!(
             out,
             "both printed the same and ended alike, so what follows may not be a fault: two \
-             correct versions also differ in where things lie in memory, and in what is \
-             computed or tested from that"
+             correct versions may also differ in their memory layout, and in the values and \
+             branches that depend on it"
         )?;
     }
     diverging(out, report, style)?;

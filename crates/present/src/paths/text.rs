@@ -26,7 +26,7 @@ pub fn trace_counts_text(
 ) -> Result<(), PresentError> {
     write!(
         out,
-        "{} of {} took {} and executed {}",
+        "{} to {} took {} and executed {}",
         counted(counts.calls, "call"),
         counted(counts.functions, "function"),
         counted(counts.paths, "unique path trace"),
@@ -255,7 +255,7 @@ pub fn found_text(
     }
     writeln!(
         out,
-        "{pattern} occurs {} in {} of {}",
+        "{pattern} occurs {} in {} to {}",
         counted(found.count, "time"),
         counted(found.calls, "call"),
         names.name(first_of(found)),

@@ -145,7 +145,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
                 WhyNotNeeds::Index => "another index",
             };
             format!(
-                "{} at {} was executed {}{} and never went towards {at}\n  {which} {by}{went}; {needs} leads towards {at}",
+                "{} at {} was executed {}{} and never led towards {at}\n  {which} {by}{went}; {needs} leads towards {at}",
                 place.called(),
                 place.described(),
                 times(*count),
@@ -196,7 +196,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
                 )
             };
             format!(
-                "{then}; the way there continues from {from} {}, the last time at t={}",
+                "{then}; to get there, it would have had to continue from {from} {}, the last time at t={}",
                 times(*count),
                 grouped(place.t)
             )

@@ -365,7 +365,7 @@ impl Recording {
                 .activations(function.id)
                 .map_or(0, |calls| calls.count());
             let truth = entries.get(&function.id).copied().unwrap_or(0);
-            assert_eq!(calls, truth, "calls of {}", function.id);
+            assert_eq!(calls, truth, "calls to {}", function.id);
         }
     }
 

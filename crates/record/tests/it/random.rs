@@ -364,7 +364,7 @@ fn literal(ty: ValType, random: &mut SplitMix64) -> Option<String> {
     })
 }
 
-/// Generates up to `most` calls of exported functions.
+/// Generates up to `most` calls to exported functions.
 pub fn invocations(program: &Program, most: usize, random: &mut SplitMix64) -> Vec<Command> {
     let mut commands = Vec::new();
     for (name, function) in &program.exports {

@@ -73,7 +73,7 @@ pub enum PathFileError {
     )]
     TooMany(usize),
     /// The directory describes segments that cannot follow each other.
-    #[error("the segments of the path do not follow each other: {0}")]
+    #[error("the segments of the path are not consecutive: {0}")]
     Follow(String),
 }
 

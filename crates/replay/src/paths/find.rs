@@ -63,7 +63,7 @@ pub enum PatternTextError {
     },
     /// No edge leads from one block to the next.
     #[error(
-        "in {function} block {to} never follows block {from}{}",
+        "in {function}, block {to} never follows block {from}{}",
         followed(next)
     )]
     NoEdge {
@@ -89,10 +89,7 @@ pub enum PatternTextError {
         end: String,
     },
     /// The block cannot be the last of a call.
-    #[error(
-        "block {block} of {function} does not end a call of it{}",
-        ending(ends)
-    )]
+    #[error("block {block} of {function} cannot end a call{}", ending(ends))]
     NoEnd {
         /// The name of the function.
         function: String,
@@ -102,7 +99,7 @@ pub enum PatternTextError {
         ends: Vec<u32>,
     },
     /// The pattern lets a callee return to a function that did not call it.
-    #[error("{callee} is called by {caller} there, so it does not return to {function}")]
+    #[error("in the pattern, {caller} calls {callee}, so {callee} cannot return to {function}")]
     NotCaller {
         /// The function that returns.
         callee: String,
@@ -148,9 +145,10 @@ fn ending(ends: &[u32]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<_> = ends.iter().take(SHOWN).map(u32::to_string).collect();
     match (shown.is_empty(), ends.len() > SHOWN) {
-        (true, _) => "; no block does".to_owned(),
-        (false, false) => format!("; the blocks that may are {}", shown.join(", ")),
-        (false, true) => format!("; the blocks that may are {}, …", shown.join(", ")),
+        (true, _) => "; no block can".to_owned(),
+        (false, false) if shown.len() == 1 => format!("; only block {} can", shown[0]),
+        (false, false) => format!("; only blocks {} can", shown.join(", ")),
+        (false, true) => format!("; only some blocks can: {}, …", shown.join(", ")),
     }
 }
 

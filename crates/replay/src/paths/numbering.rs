@@ -39,7 +39,7 @@ pub enum NumberError {
     },
     /// The kept calls are unknown.
     #[error(
-        "which of all its calls were kept when the path was built is not in the file; name a time, or build the path again with `afterimage build --lens paths --again`"
+        "the file does not record which of the function's calls the path kept; name a time, or build the path again with `afterimage build --lens paths --again`"
     )]
     Unknown,
 }

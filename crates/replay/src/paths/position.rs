@@ -5,7 +5,7 @@
 //! start, end         the first block, the last
 //! -1, -1000          the last block, the 1000th from the end
 //! 50%, 99.9%         so much of the run; rounded down, but not below the first block
-//! func#3             the first block of the 3rd call of a function
+//! func#3             the first block of the 3rd call to a function
 //! file.c:42#3        the block in which line 42 is arrived at for the 3rd time
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
 //! ```

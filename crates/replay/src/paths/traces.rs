@@ -261,7 +261,7 @@ pub enum GraphError<E> {
     },
     /// The function has fewer path traces.
     #[error(
-        "there is no path trace {number}: its calls took {of}, numbered from 1, the most \
+        "there is no path trace {number}: the function has {of}, numbered from 1, the most \
          frequent first"
     )]
     NoTrace {

@@ -45,18 +45,18 @@ pub enum StepsError<E: Error + 'static> {
     /// The run executed too many distinct operators of the requested kind, counted separately for
     /// each path.
     #[error(
-        "the run executed more than {0} different operators of the requested kind, path by path"
+        "the run executed more than {0} different operators of the requested kind, counted per path"
     )]
     Sites(u32),
     /// The statements were sketched in another run.
-    #[error("the run being followed differs from the one whose statements were sketched")]
+    #[error("the sketches of the statements were made from a different run")]
     OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]
     TooLong,
     /// The range of bytes is not in the memory.
     #[error(
-        "memory {memory} has {size} bytes at that time, from 0x0 to 0x{last:x}: there is nothing at 0x{address:x}",
+        "0x{address:x} is outside memory {memory}, which has {size} bytes at that time (0x0 to 0x{last:x})",
         last = size.saturating_sub(1)
     )]
     Outside {

@@ -55,8 +55,8 @@ pub enum LineStepsError<E: Error + 'static> {
     Profile(#[from] ProfileError),
     /// Only one of two edges between the same blocks is an arrival.
     #[error(
-        "the path does not show whether line {1} was reached in function {0}: two ways connect \
-         the same blocks"
+        "the path does not show whether function {0} reached line {1}: two edges connect the \
+         same blocks"
     )]
     Ambiguous(u32, u32),
 }

@@ -439,7 +439,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         let visit = read.visit;
         let node = self.node(visit.node)?;
         let at = node.call();
-        let at = at.ok_or(HostReadsError::Damaged("a call of the host"))?;
+        let at = at.ok_or(HostReadsError::Damaged("a host call"))?;
         let found = node.of(at, visit.node, visit.start, "memory", read.range.length);
         let read = Some(read.range);
         Ok(((at, u32::MAX), Use { read, ..found }))

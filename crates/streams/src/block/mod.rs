@@ -249,7 +249,7 @@ pub(crate) fn decode(
     }
 }
 
-const TOO_DEEP: StreamError = StreamError::Malformed("columns of columns of columns");
+const TOO_DEEP: StreamError = StreamError::Malformed("columns that are nested too deeply");
 
 /// Appends a column, which may be empty.
 fn encode_nested(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {

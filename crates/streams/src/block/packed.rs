@@ -109,7 +109,9 @@ pub(crate) fn decode(
     };
     let width = u32::from(varint::byte(input)?);
     if head == BLOCK && out.len() == BLOCK {
-        return Err(StreamError::Malformed("a block that is all head"));
+        return Err(StreamError::Malformed(
+            "a block whose head leaves nothing for its body",
+        ));
     }
     decode_nested(input, &mut out[..head], nesting)?;
     let body = &mut out[head..];

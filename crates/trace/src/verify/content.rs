@@ -140,7 +140,7 @@ fn end(end: &End, log: &Log, report: &mut Report) {
     for (import, calls) in told {
         let found = log.calls.get(&import).copied().unwrap_or_default();
         if calls != found {
-            let text = format!("END counts {calls} calls of {import}, but LOG holds {found}");
+            let text = format!("END counts {calls} calls to {import}, but LOG holds {found}");
             report.find(Rule::EventCounts, text);
         }
     }
@@ -148,7 +148,7 @@ fn end(end: &End, log: &Log, report: &mut Report) {
         if import.as_u32() as usize >= end.host_call_counts.len() {
             report.find(
                 Rule::EventCounts,
-                format!("LOG has calls of {import}, which END lacks"),
+                format!("LOG has calls to {import}, which END does not count"),
             );
         }
     }

@@ -185,12 +185,12 @@ fn types_that_never_end_are_refused() {
     let moment = Moment::new();
     let show = |path: &str| opened.show(path, &moment);
     assert!(
-        show("circle").contains("refer to each other without end"),
+        show("circle").contains("endless chain of references"),
         "{}",
         show("circle")
     );
     assert!(
-        show("array").contains("does not say how large") || show("array").contains("outside"),
+        show("array").contains("does not give the size of") || show("array").contains("outside"),
         "{}",
         show("array")
     );

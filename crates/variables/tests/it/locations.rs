@@ -113,7 +113,7 @@ fn words_are_read_at_their_width() {
     assert_eq!(show(&local(1), &moment), "-123");
     assert_eq!(
         show(&local(8), &moment),
-        "<its location gives only 32 bits>"
+        "<its location provides only 32 bits>"
     );
     moment.locals.insert(1, Word::w64(1 << 40));
     assert_eq!(show(&local(8), &moment), (1u64 << 40).to_string());
@@ -190,7 +190,7 @@ fn constants_and_what_is_computed() {
             e.op_wasm_local(1);
             e.op_plus_uconst(1)
         }),
-        "error: its location gives only 32 bits"
+        "error: its location provides only 32 bits"
     );
     // (40 - 50) / 5 is signed.
     let quotient = |e: &mut Expression| {

@@ -137,7 +137,7 @@ fn paths_that_lead_nowhere_say_why() {
     );
     assert_eq!(
         show("flexible"),
-        "<the debug information does not say how large int[] is>"
+        "<the debug information does not give the size of int[]>"
     );
 }
 
@@ -395,7 +395,7 @@ fn classes_enumerations_and_characters() {
     assert_eq!(show("q"), "0x400");
     assert_eq!(
         show("*q"),
-        "error: the debug information does not say how large opaque is"
+        "error: the debug information does not give the size of opaque"
     );
 }
 
@@ -516,7 +516,7 @@ fn rust_enumerations_with_tags_and_niches() {
     );
     assert_eq!(show("rect.Rect.h"), "5");
     assert_eq!(show("empty"), "Empty");
-    assert_eq!(show("odd"), "<the discriminant chooses no variant>");
+    assert_eq!(show("odd"), "<the discriminant matches no variant>");
     assert_eq!(show("none"), "None");
     assert_eq!(show("some"), "Some(0x400)");
     assert_eq!([show("yes"), show("nothing")], ["Some(true)", "None"]);

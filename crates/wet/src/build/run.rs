@@ -46,7 +46,7 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The result cannot be written.
-    #[error("the values cannot be written: {0}")]
+    #[error("writing the values failed: {0}")]
     Write(W),
 }
 

@@ -30,10 +30,10 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
     /// The value was never computed, because the run trapped at this instruction or earlier.
-    #[error("there is no such value: the run trapped before it was computed")]
+    #[error("the value was never computed: the run trapped first")]
     Trapped,
     /// The run ended inside the node, before this instruction.
-    #[error("the run ended before this was executed")]
+    #[error("the run ended before this instruction was executed")]
     NotExecuted,
     /// A memory copy has too many parts to report.
     #[error("the copied bytes come from more than 16,777,216 writes")]

@@ -16,7 +16,7 @@ use super::wpp::{FunctionPaths, UniquePath, Wpp};
 /// years at 36 million blocks a second. Below it, sizes in words fit in 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
 /// The message for a run with more blocks than [`MOST_BLOCKS`].
-const TOO_MANY: &str = "it executes more blocks than a run can";
+const TOO_MANY: &str = "it has more blocks than a run can execute";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

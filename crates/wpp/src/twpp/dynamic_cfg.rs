@@ -75,7 +75,7 @@ impl DynamicCfg {
         let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         let (mut last, mut steps) = (None, 0);
         for step in trace.steps() {
-            let node = place(step).map_err(|_| BadTrace("a step is of no block"))?;
+            let node = place(step).map_err(|_| BadTrace("a step belongs to no block"))?;
             if let Some(last) = last {
                 *counts.entry((last, node)).or_default() += 1;
             }

@@ -128,7 +128,7 @@ pub(super) fn read<E>(
         parser.check()?;
     }
     if numbers.0.next().is_some() {
-        return Err(CallsError::Malformed("something follows the last call"));
+        return Err(CallsError::Malformed("bytes follow the last call"));
     }
     Ok(parser.graph.finish(parser.top.finish(), open))
 }

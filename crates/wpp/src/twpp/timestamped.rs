@@ -68,7 +68,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
             latest = latest.max(after);
         }
         if !rest.is_empty() {
-            return Err(BadTrace("something follows its last block"));
+            return Err(BadTrace("bytes follow its last block"));
         }
         if total != steps || latest != steps {
             return Err(BadTrace("its timestamps are not 1 to its length"));
@@ -285,7 +285,7 @@ mod tests {
         let cut = of_bytes(&[1, 1, 0, 2, 3]);
         assert_eq!(cut, of("a series is cut off"));
         let long = of_bytes(&[1, 1, 0, 1, 3, 0]);
-        assert_eq!(long, of("something follows its last block"));
+        assert_eq!(long, of("bytes follow its last block"));
         let reserved = [1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 3];
         let ascend = of("its blocks do not ascend");
         assert_eq!(of_bytes(&reserved), ascend);

@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// The executions of each node, the calls of each function, and the duration.
+/// The executions of each node, the calls to each function, and the duration.
 #[derive(Clone, Default)]
 struct Total {
     length: u64,

@@ -5,7 +5,7 @@ use afterimage_wpp::twpp::{Collector, Event, FileError, Part, Reader, Twpp, writ
 
 const LIMIT: usize = 1 << 20;
 
-/// Function 0 executes `blocks` blocks around `calls` calls of function 1. It returns if `returns`
+/// Function 0 executes `blocks` blocks around `calls` calls to function 1. It returns if `returns`
 /// is set.
 fn run(blocks: u32, calls: u32, returns: bool) -> Twpp {
     let mut collector = Collector::new();
@@ -52,7 +52,7 @@ fn what_belongs_together_is_accepted() {
 
 #[test]
 fn numbers_of_calls_must_agree() {
-    let what = "it does not make the calls that the path traces are of";
+    let what = "its calls differ from those of the path traces";
     let crossed_calls = crossed(run(3, 2, true), run(3, 1, true));
     assert_eq!(read(&crossed_calls), calls(what));
     let crossed_ends = crossed(run(3, 2, true), run(3, 2, false));
@@ -89,9 +89,9 @@ fn path_traces_must_name_what_is_there() {
 fn a_path_trace_must_have_a_possible_number_of_calls() {
     let mut impossible = run(3, 2, true);
     impossible.functions[0].paths[0].calls = 1 << 62;
-    let what = "it executes more blocks than a run can";
+    let what = "it has more blocks than a run can execute";
     assert_eq!(read(&impossible), of_main(what));
-    let what = "a path trace has no call, or fewer than never returned";
+    let what = "a path trace has no calls, or fewer than did not return";
     for (calls, unfinished) in [(0, 0), (1, 2)] {
         let mut impossible = run(3, 2, true);
         impossible.functions[0].paths[0].calls = calls;
@@ -102,6 +102,6 @@ fn a_path_trace_must_have_a_possible_number_of_calls() {
     for function in &mut together.functions {
         function.paths[0].calls = 1 << 58;
     }
-    let what = "it executes more blocks than a run can";
+    let what = "it has more blocks than a run can execute";
     assert_eq!(read(&together), calls(what), "each alone would be possible");
 }

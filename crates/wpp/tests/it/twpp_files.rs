@@ -75,7 +75,7 @@ fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
         }
         Err(FileError::Malformed(part, what)) => {
             assert_eq!(part, Part::Function(entry.function));
-            assert!(alone.is_err() || what == "it executes more blocks than a run can");
+            assert!(alone.is_err() || what == "it has more blocks than a run can execute");
         }
         Err(error) => panic!("a block whose checksum is right is refused: {error}"),
     }

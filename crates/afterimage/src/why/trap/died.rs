@@ -96,7 +96,7 @@ pub fn of_wrong_type(
     let Some(own) = frames.iter().position(|frame| frame.own) else {
         return Ok(None);
     };
-    let what = "indirect call of a function of another type";
+    let what = "indirect call to a function of another type";
     Ok(death(what, Some(message), &frames[own..]))
 }
 

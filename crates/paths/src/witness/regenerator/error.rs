@@ -14,7 +14,7 @@ pub enum WitnessError {
         block: BlockId,
     },
     /// The function that was entered is not the function that was called.
-    #[error("a call of {called} reached another function")]
+    #[error("a call to {called} reached another function")]
     OtherCallee {
         /// The function that the call names.
         called: FuncId,
@@ -23,7 +23,7 @@ pub enum WitnessError {
     #[error("a call through a table in {0} reached no function of its type")]
     NoSuchCallee(FuncId),
     /// An exception arrived where none can be thrown, or a call returned that cannot return.
-    #[error("a call in {function} at {block} does not continue like that")]
+    #[error("a call in {function} at {block} cannot end as recorded")]
     NoSuchReturn {
         /// The function that makes the call.
         function: FuncId,

@@ -219,7 +219,7 @@ impl<'n, 'a> Flow<'n, 'a> {
             (None, Some(_)) => None,
         };
         let text = match callee {
-            Some(callee) => format!("{function} follows a call of {}", named(callee)),
+            Some(callee) => format!("{function} follows a call to {}", named(callee)),
             None => format!("{function} follows a node that calls nothing"),
         };
         at.find(PathRule::Callee, text);
@@ -298,7 +298,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
         at.find(
             PathRule::Callee,
-            format!("nothing follows a call of {}", named(missing)),
+            format!("nothing follows a call to {}", named(missing)),
         );
         None
     }

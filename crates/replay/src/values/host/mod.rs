@@ -97,7 +97,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
             return Ok((parts, more));
         };
         let Some(logged) = self.host()?.get(call)? else {
-            return Err(HostReadsError::Damaged("a call of the host"));
+            return Err(HostReadsError::Damaged("a host call"));
         };
         let moment = Moment::Call(self.visit(instance.time)?);
         for read in &logged.reads {

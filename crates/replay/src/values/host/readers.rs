@@ -287,7 +287,7 @@ impl Written {
                     return Ok(None);
                 };
                 let logged = calls.get(call)?;
-                let logged = logged.ok_or(HostReadsError::Damaged("a call of the host"))?;
+                let logged = logged.ok_or(HostReadsError::Damaged("a host call"))?;
                 let ranges = logged.writes.iter().map(|write| Range {
                     memory: write.memory,
                     address: write.address,

@@ -366,7 +366,7 @@ fn wrote(
         }
     }
     if host && let Some(call) = values.host_call(instance)? {
-        let missing = HostReadsError::Damaged("a call of the host");
+        let missing = HostReadsError::Damaged("a host call");
         let logged = values.host()?.get(call)?.ok_or(missing)?;
         for write in &logged.writes {
             let range = Range {

@@ -11,7 +11,7 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
         // Neither summand exceeds `MOST_BLOCKS`.
         executed += function.executed()?;
         if executed > MOST_BLOCKS {
-            return Err("it executes more blocks than a run can");
+            return Err("it has more blocks than a run can execute");
         }
     }
     // The position at which each function's traces begin in the sequence of all functions' path
@@ -53,7 +53,7 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let counted = calls.into_iter().zip(unfinished);
     let all = twpp.functions.iter().flat_map(|f| &f.paths);
     if !all.map(|p| (p.calls, p.unfinished)).eq(counted) {
-        return Err("it does not make the calls that the path traces are of");
+        return Err("its calls differ from those of the path traces");
     }
     Ok(())
 }

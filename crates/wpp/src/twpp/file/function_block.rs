@@ -102,7 +102,7 @@ pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<StoredTraces<'_>, &
         };
         (*trace, *dictionary) = (true, true);
         if path.calls == 0 || path.unfinished > path.calls {
-            return Err("a path trace has no call, or fewer than never returned");
+            return Err("a path trace has no calls, or fewer than did not return");
         }
         let sum = calls.checked_add(path.calls);
         calls = sum.ok_or("it has more calls than can be counted")?;
@@ -143,7 +143,7 @@ fn read_traces(mut rest: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     let traces = traces.collect::<Option<_>>().ok_or(short)?;
     rest.is_empty()
         .then_some(traces)
-        .ok_or("something follows its traces")
+        .ok_or("bytes follow its traces")
 }
 
 fn read_dictionaries(mut rest: &[u8]) -> Option<Vec<Dictionary>> {
