@@ -35,8 +35,9 @@ pub struct Program {
     pub like: &'static str,
     /// The origin of the program.
     pub source: Source,
-    /// Makes the program's input. A program without this input exists only for its versions.
-    /// Matching is tested on the program but was not tuned on it.
+    /// Makes the program's input. A program without this input is built only in several versions
+    /// (from `small_input`), to test matching. Matching is tested on the program but was not tuned
+    /// on it.
     pub input: Option<fn() -> Input>,
     /// Makes a smaller input, for programs built in several versions. Even without optimisation,
     /// the program then executes at most about 200 million statements.

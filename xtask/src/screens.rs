@@ -237,7 +237,7 @@ impl Studio {
     }
 
     /// Runs a command in a terminal and writes its output to the page. Returns the number of lines
-    /// longer than the terminal.
+    /// that are wider than the terminal.
     fn show(&self, command: &str, width: u16, page: &mut String) -> Result<usize> {
         let folder = if width == NARROW {
             &self.narrow

@@ -32,7 +32,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
         planted::run()?;
     } else {
         eprintln!(
-            "SKIPPED: the sessions of docs/sessions, because Cargo cannot download what their programs are made of"
+            "SKIPPED: the sessions in docs/sessions, because Cargo cannot download the dependencies of their programs"
         );
     }
     for (tool, package, what) in optional() {

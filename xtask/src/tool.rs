@@ -30,8 +30,9 @@ pub fn build() -> Result<PathBuf> {
     Ok(own.with_file_name(format!("afterimage{}", env::consts::EXE_SUFFIX)))
 }
 
-/// Returns a Cargo command in the workspace's root. It builds the workspace like the user's own
-/// Cargo. Otherwise the engine would be built twice.
+/// Returns a Cargo command in the workspace's root. It passes on the whole environment, so it
+/// builds the workspace exactly as the user's own `cargo` command does. Otherwise the engine would
+/// be built twice.
 pub fn cargo() -> Command {
     let mut command = cargo_of_its_own();
     command

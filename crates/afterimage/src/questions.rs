@@ -250,7 +250,8 @@ impl Session {
     /// if it does not exist yet, and follows the run while the function is open.
     ///
     /// # Errors
-    /// If the run has no such moment, the program no lines, or the recording is damaged.
+    /// If the run has no such moment, the program has no line information, or the recording is
+    /// damaged.
     pub fn activation(&self, query: &ActivationQuery) -> Result<ActivationReport, QuestionError> {
         self.about(|| {
             self.ensure_whole_path()?;

@@ -1,4 +1,4 @@
-//! Writes answers row by row, because a run may have billions of rows.
+//! Writes answers row by row, because an answer may have billions of rows.
 
 use std::error::Error;
 use std::io::Write;

@@ -65,7 +65,7 @@ pub fn source_map_with<'a>(
 /// The maximum number of functions that a message names.
 const NAMED: usize = 3;
 
-/// Lists the first of these names, and the number of further names.
+/// Lists the first few of these names, and says how many more there are.
 fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let mut named = Vec::from_iter(names.take(NAMED).map(harmless));

@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// The command that is timed [default: the one built beside this one]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// The file for the results; without it, no results are kept
+    /// The folder for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

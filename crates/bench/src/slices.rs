@@ -105,8 +105,9 @@ impl Observer for Counted {
     }
 }
 
-/// Returns the number of blocks that execute at most `most` statements in total, and the number of
-/// these statements.
+/// Returns the number of blocks at the beginning of the run that execute `most` statements, and the
+/// number of statements that they execute, which may be greater, because the last path is counted
+/// whole. A shorter run is counted completely.
 fn extent(subject: &Subject, most: u64) -> Result<(u64, u64)> {
     let (mut machine, mut counted) = (machine(subject)?, Counted::default());
     let mut cursor = subject.path.cursor();

@@ -36,7 +36,7 @@ impl Arguments {
             ("--tables", !self.tables.is_empty()),
         ];
         match first_given(&given) {
-            Some(option) => bail!("{option} is for --format parquet"),
+            Some(option) => bail!("{option} works only with --format parquet"),
             None => Ok(()),
         }
     }

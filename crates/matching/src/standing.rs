@@ -35,9 +35,9 @@ const FEW: usize = 3;
 /// the second. The other functions were inlined, or not compiled at all.
 ///
 /// If other functions were inlined into a function, the counterparts of its statements lie in
-/// several functions. If many small functions were inlined, most counterparts are outside the
-/// function itself. So the frequency of entries, the parameters, the types and, if known, the names
-/// of functions also count. O(statements + functions × log functions).
+/// several functions. If many small functions were inlined, most of these counterparts lie outside
+/// the function's own counterpart. So the frequency of entries, the parameters, the types and, if
+/// known, the names of functions also count. O(statements + functions × log functions).
 pub fn standing(
     a: &Version,
     b: &Version,

@@ -17,7 +17,7 @@ use crate::render::Render;
 use crate::why::WhyPlace;
 use crate::{PresentError, Style};
 
-/// The results for a variable at the stops of an optimised run at a line.
+/// The results for a variable, for each time that an optimised run stops at a line.
 #[derive(Clone, Debug)]
 pub struct CurrencyReport {
     /// The expression.

@@ -36,7 +36,7 @@ pub struct FactScene<'a> {
 /// The answer for an operator.
 #[derive(Clone, Debug)]
 pub struct FactRow {
-    /// The operator.
+    /// The function that contains the operator.
     pub function: FuncId,
     /// The operator.
     pub op: OpId,

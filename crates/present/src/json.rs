@@ -195,7 +195,7 @@ pub struct ProfileLine {
     /// The number of executed instructions that come from it.
     pub instructions: u64,
     /// The number of these instructions and of instructions of library code that was inlined into
-    /// the line or called from it. Present only if code was selected.
+    /// the line or called from it. Present only if `--code` or `--path` selects part of the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_library: Option<u64>,
     /// The line.

@@ -164,7 +164,7 @@ impl<'a> Profile<'a> {
         self.program
     }
 
-    /// Returns the names of its functions.
+    /// Returns the names of the program's functions.
     pub fn names(&self) -> &'a Names {
         self.names
     }

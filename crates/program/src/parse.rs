@@ -318,7 +318,7 @@ impl Module {
         Ok(())
     }
 
-    /// Builds the graphs.
+    /// Completes the program, and builds its graphs if they were not built while the code was read.
     fn finish(mut self, bytes: &[u8]) -> Program {
         if self.exports_table || self.exports_reference || self.imports_yield_references() {
             self.address_taken

@@ -17,7 +17,7 @@ pub(crate) enum Effect {
     /// call leaves at the address in argument `.1`.
     WriteUsed(usize, usize, u64),
     /// Writes into the vectors at the address in argument `.0`. Argument `.1` is their number. The
-    /// call leaves the number of bytes at the address in argument `.2`.
+    /// call stores the number of bytes that it wrote in a word at the address in argument `.2`.
     WriteVectors(usize, usize, usize),
     /// Reads items of `.2` bytes at the address in argument `.0`. Argument `.1` is their number.
     ReadLen(usize, usize, u64),

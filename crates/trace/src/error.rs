@@ -43,7 +43,7 @@ pub enum TraceError {
         /// The path of the copy.
         kept: PathBuf,
     },
-    /// The file was moved while it was written.
+    /// The file was moved while it was being written.
     #[error("{path}: the file was moved while it was written; what was added is in the moved file")]
     Moved {
         /// The file's former path.

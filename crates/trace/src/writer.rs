@@ -195,7 +195,7 @@ impl TraceWriter {
         }
     }
 
-    /// Writes a section of any kind whole, with a name of at most 255 bytes.
+    /// Writes a whole section of any kind, with a name of at most 255 bytes.
     ///
     /// # Errors
     /// Returns the errors of [`SectionWriter::put`].

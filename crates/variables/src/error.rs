@@ -155,7 +155,7 @@ impl fmt::Display for Called {
 /// The reason why a variable, or a part of it, has no value at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unavailable {
-    /// The compiler kept the value nowhere.
+    /// The compiler did not keep the value anywhere.
     #[error("optimised out")]
     OptimisedOut,
     /// The variable has a location elsewhere in the function, but not here.

@@ -23,7 +23,7 @@ pub(crate) struct Prologue {
     stores: Vec<Store>,
 }
 
-/// An argument that is stored.
+/// A store of an argument.
 #[derive(Clone, Copy, Debug)]
 struct Store {
     at: OrigOffset,

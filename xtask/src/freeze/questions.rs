@@ -1,5 +1,5 @@
-//! Generates the questions about a recording. They cover every command, in every form, for places
-//! that the run executed and for some that it did not.
+//! Generates the questions about a recording. They cover the commands that read a recording, in
+//! their main forms, for places that the run executed and for some that it did not.
 
 use super::recordings::Recording;
 use crate::tool;

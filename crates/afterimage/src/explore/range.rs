@@ -123,7 +123,8 @@ pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(Func
 }
 
 /// Returns the ways out of a branch. Directions with the same target are counted together, as in
-/// the path. The rest of `count` left the function.
+/// the path. The executions in `count` that no other way accounts for are counted as leaving the
+/// function.
 fn ways(function: &Function, block: BlockId, count: u64, counts: &WindowCounts) -> Vec<SourceWay> {
     let mut found: Vec<(BlockId, SourceWay)> = Vec::new();
     for &edge in function.cfg.graph.out_edges(block) {

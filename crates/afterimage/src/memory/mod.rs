@@ -292,7 +292,8 @@ impl MemoryQuery {
     }
 }
 
-/// Returns the next operator at a moment within a block.
+/// Returns the offset of the operator that a moment within a block precedes. Returns `None` for
+/// other moments.
 fn before(traced: &Session, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
     let At::Before(Moment { time, op: Some(op) }) = at else {
         return Ok(None);

@@ -36,8 +36,8 @@ use rust::RustSources;
 /// The size limit of source text, in bytes. Larger files are not read.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
-/// The places of sources that the user gave, and the requested sources that were not found. Clones
-/// share both.
+/// Where to look for sources, as the user specified, and the problems found with requested sources:
+/// missing, changed or damaged. Clones share all of this.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePaths(Arc<Paths>);
 

@@ -208,8 +208,8 @@ impl Shared {
         self.left = RangeInclusive::new(1, 0);
     }
 
-    /// Returns the next chunk and its number. Each chunk is twice as long as the previous chunk,
-    /// but leaves work for the other threads.
+    /// Returns the next chunk and its number. Chunks double in length up to a maximum, and get
+    /// shorter near the end, so that work is left for the other threads.
     fn take(&mut self, threads: usize) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
         if self.left.is_empty() {

@@ -126,7 +126,8 @@ pub struct Alignment<'m> {
     moments: &'m Moments,
     /// The values that operators produced, in the unoptimised and in the optimised run.
     given: [OperatorValues; 2],
-    /// The outcome for each part of the optimised run that differs from counting alone.
+    /// The outcomes of those parts of the optimised run for which the values changed the result of
+    /// counting alone.
     outcomes: HashMap<u32, Outcome>,
     /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
     /// to several blocks of the unoptimised run.

@@ -15,8 +15,8 @@ const KEPT: usize = 16;
 type Words = Labels<CHUNK, CHUNKS>;
 
 /// Holds the last writer of each word of the first memory while a run is followed. For each
-/// statement, also holds the writers of the first word that it read. One word is enough evidence
-/// for a match.
+/// statement, also holds the writers of the first word of each of its reads. One word is enough
+/// evidence for a match.
 #[derive(Debug)]
 pub(super) struct Written {
     /// The number of the statement that last wrote each word, plus one. It is 0 if no statement

@@ -255,7 +255,7 @@ mod tests {
     }
 
     /// Finds the latest access that covers these bytes and was not followed by a write to any of
-    /// them. Examines all accesses.
+    /// them. Examines the accesses one by one, from the last.
     fn naive(before: &[Access], of: Access) -> Option<Available> {
         let end = of.first + of.length;
         for (k, access) in before.iter().enumerate().rev() {

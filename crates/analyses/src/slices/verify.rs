@@ -28,7 +28,7 @@ pub struct SlicesReport {
 /// has no slices. Slices of a path other than the file's present one are skipped. `progress`
 /// receives the number of blocks processed so far.
 ///
-/// Takes as long as computing them.
+/// Takes as long as computing the slices did.
 pub fn verify_slices(
     file: &TraceFile,
     program: &Program,

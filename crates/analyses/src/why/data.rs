@@ -1,4 +1,4 @@
-//! Finds the contents of memory before the run in data segments.
+//! Finds the parts of data segments that gave memory its initial contents.
 
 use afterimage_machine::{MachineError, Range, State};
 use afterimage_program::Program;

@@ -15,7 +15,7 @@ use super::scheme::{BRANCHES, Prepared, SCHEMES};
 use super::subject::Subject;
 use crate::statistics::Sample;
 
-/// The plain program, compared with several ways of writing its path.
+/// The costs of several ways of writing a program's path, compared with the plain program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Recording {
     plain_seconds: Sample,

@@ -4,8 +4,8 @@ use afterimage_wpp::twpp::Series;
 
 use crate::times::Times;
 
-/// Timestamps for which queries were raised. New timestamps are stored separately until they
-/// outnumber the ordered timestamps.
+/// Timestamps for which queries were raised. New timestamps are stored separately until they have
+/// more series than the ordered timestamps, or were added more than 16 times.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
     ordered: Series,

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     at: String,
     /// Show only this function of the stack, counted from 0 for the innermost.
     frame: Option<usize>,
-    /// The number of functions of the stack to show, from the innermost one.
+    /// The number of functions on the stack to show, from the innermost one.
     depth: Option<usize>,
     /// Also show global variables.
     #[serde(default)]

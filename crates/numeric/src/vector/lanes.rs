@@ -91,8 +91,8 @@ pub(super) fn swizzle(a: [u8; 16], numbers: [u8; 16]) -> [u8; 16] {
     numbers.map(|i| a.get(usize::from(i)).copied().unwrap_or(0))
 }
 
-/// Returns, for each number, the byte with that number in `a` followed by `b`. Numbers count modulo
-/// 32.
+/// Returns, for each number, the byte with that number in `a` followed by `b`. Numbers are taken
+/// modulo 32.
 #[inline(always)]
 pub(super) fn shuffle(a: [u8; 16], b: [u8; 16], numbers: [u8; 16]) -> [u8; 16] {
     let both: [u8; 32] = concatenate(a, b);

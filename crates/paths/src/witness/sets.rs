@@ -20,7 +20,7 @@ pub enum Witness {
 }
 
 /// Returns the witness set of an edge (Ball and Larus 1992, section 4.1), by walking over
-/// everything that is reachable without a write. Time: O(E).
+/// everything that is reachable without a write. Time: O(E log E).
 ///
 /// `may_end` says where a run may end. In a single procedure, this is EXIT. In a program, it is
 /// every block, because the host or a trap may end the run anywhere.

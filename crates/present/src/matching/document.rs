@@ -1,4 +1,4 @@
-//! Writes matchings for programs: as a document, and as comma-separated values.
+//! Writes matchings in machine-readable form: as a JSON document, and as comma-separated values.
 
 use std::io::Write;
 

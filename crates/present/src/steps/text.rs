@@ -15,7 +15,7 @@ use crate::table::{Paint, plain, width};
 const SOURCE: usize = 22;
 /// The width of an operator's place.
 const PLACE: usize = 9;
-/// The minimum width of a function.
+/// The minimum width of the function column.
 const FUNCTION: usize = 24;
 /// The minimum width of an operator.
 const OPERATOR: usize = 16;

@@ -129,7 +129,8 @@ impl Effect {
         }
     }
 
-    /// Whether the statement reads a value from a memory or a table.
+    /// Whether the statement only reads a value from a memory or a table. An atomic update, which
+    /// also writes, does not count.
     pub fn is_load(self) -> bool {
         matches!(self, Self::MemoryRead(_) | Self::TableRead(_))
     }

@@ -30,7 +30,8 @@ pub struct MarkedCode {
     pub inside: Vec<(BlockId, u64)>,
     /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
-    /// Pairs of blocks that an activation executes one after the other.
+    /// Pairs of blocks. Executing the second directly after the first, in one activation, is an
+    /// arrival.
     pub over: Vec<(BlockId, BlockId)>,
 }
 

@@ -111,7 +111,8 @@ pub(crate) struct Waiting {
     count: i32,
     /// The maximum number of locals and operands that an activation of each function captures.
     largest: HashMap<FuncId, usize>,
-    /// The maximum number of locals and operands that the activations of all snapshots capture.
+    /// An upper bound on the total number of locals and operands that the waiting activations of
+    /// all snapshots so far capture.
     slots: usize,
     /// The activations, outermost first.
     open: Vec<Arc<Activation>>,

@@ -126,7 +126,7 @@ pub struct Activation<'a> {
     pub offset: OrigOffset,
     /// The execution of the activation's node. It has a number only if the path is complete.
     pub instance: Instance,
-    /// The activity of the activation.
+    /// What the activation is doing at the moment.
     pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to the operator.
@@ -144,7 +144,7 @@ pub enum Stands {
     Executes,
     /// The activation waits for a call. Its path is unknown, except the block of the call.
     Waits,
-    /// The activation begins. Its path is unknown, except the first block.
+    /// The activation begins. Its path is unknown, except for the first block.
     Begins,
 }
 

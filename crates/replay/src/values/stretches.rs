@@ -56,7 +56,7 @@ enum Followed {
     Before(usize),
 }
 
-/// The cost of following the run from a snapshot, in units of building a stretch.
+/// The cost of following the run from a snapshot, as a multiple of the cost of building a stretch.
 const FOLLOWING: usize = 3;
 /// The number of stretches that can be executed again in the time to build one stretch.
 const EXECUTED: usize = 1 << 10;

@@ -2,10 +2,10 @@
 //! branch, a load or a store.
 //!
 //! A history stores the numbers of hits between misses, so hits take no space. Regular misses take
-//! almost none once the stream of numbers is coded (`afterimage-streams`). An example is a load
-//! that walks an array and misses at every sixteenth access. An *epoch* is a stretch of a run with
-//! at most [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow with
-//! the run.
+//! almost none once the stream of numbers is coded (`afterimage-streams`). For example, a load that
+//! walks an array may miss at every sixteenth access. An *epoch* is a stretch of a run with at most
+//! [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow with the
+//! run.
 //!
 //! An epoch starts with a version byte, 1, and a varint with the number of sites executed in it.
 //! Then come the varints of each site, in ascending order. The first is the site's number minus the

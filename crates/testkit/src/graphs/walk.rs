@@ -49,7 +49,8 @@ impl Run {
 }
 
 /// Executes the program. The host starts functions one after another, and some of them end early.
-/// Returns `None` if the rules keep the run from ending for a long time.
+/// Returns `None` if the run has not ended after ten times as many steps as requested, because the
+/// rules did not let it end.
 pub fn walk(program: &Program, rules: Rules, seed: u64) -> Option<Run> {
     let functions = program.functions.iter();
     let counts = functions.clone().map(|f| FunctionCounts {

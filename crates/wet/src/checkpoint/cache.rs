@@ -123,8 +123,8 @@ mod tests {
         assert!(cache.bytes() <= ROOM as u64);
     }
 
-    /// A backward walk through a run reads the same data again and again. If this data exceeds the
-    /// limit, a part of it still stays.
+    /// A backward walk through a run reads the same data again and again. Even if this data exceeds
+    /// the limit, part of it stays in the cache.
     #[test]
     fn going_over_twice_the_room_finds_a_part_each_time() {
         let cache = Cache::new(ROOM, 1 << 12);

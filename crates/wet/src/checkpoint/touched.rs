@@ -252,7 +252,7 @@ impl Touched {
         &mut pages[page]
     }
 
-    /// Returns a page with separate words.
+    /// Returns a page. Separates its words first, if they are not separate yet.
     #[inline]
     fn each(&mut self, memory: u32, page: usize) -> &mut Each {
         if !matches!(self.page(memory, page), Page::Each(known) if known.listed) {

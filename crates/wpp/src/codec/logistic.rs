@@ -52,8 +52,8 @@ pub(super) fn squash(x: i32) -> u32 {
     }
 }
 
-/// A probability that adapts to observed decisions, at first in steps of 1/n, later in steps of a
-/// fixed size.
+/// A probability that adapts to observed decisions. The n-th decision moves it by about 1/n of the
+/// distance to 0 or 1, and later decisions by a fixed share of the distance.
 #[derive(Clone, Copy)]
 pub(super) struct Chance(u32);
 

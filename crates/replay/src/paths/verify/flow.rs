@@ -355,7 +355,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         if span.by_host {
             at.find(
                 PathRule::Callee,
-                "one activation follows another that has not called it".to_owned(),
+                "one activation begins inside another that did not call it".to_owned(),
             );
         }
     }
