@@ -68,7 +68,10 @@ fn sets_are_those_of_a_map() {
         assert_eq!(all(&a), naive);
         let merged = |pair: &[Span]| pair[0].end() < pair[1].first || pair[0].mask != pair[1].mask;
         for set in [&a, &left, &taken] {
-            assert!(set.spans().windows(2).all(merged), "neighbouring spans with the same mask were not merged");
+            assert!(
+                set.spans().windows(2).all(merged),
+                "neighbouring spans with the same mask were not merged"
+            );
         }
         assert!((0..200).all(|key| a.get(key) == naive.get(&key).copied().unwrap_or(0)));
         let mut bytes = Vec::new();
