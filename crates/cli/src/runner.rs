@@ -19,7 +19,8 @@ use crate::record;
 /// Cargo uses it if CARGO_TARGET_WASM32_WASIP1_RUNNER="afterimage runner" is in the environment.
 /// `cargo run` records the program. `cargo test` runs each test separately, because a WebAssembly
 /// program ends at its first panic. It keeps the recordings of failing tests, and below each
-/// failure prints the recording's name and the first lines of `afterimage why --trap`. Filters,
+/// failure prints the recording's name, and from `afterimage why --trap` what failed and the calls
+/// that led there. Filters,
 /// --nocapture and the summary are those of `cargo test`.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -83,6 +84,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(exit)
 }
 
+/// The number of calls to show below a failure.
+const CALLS: usize = 4;
+
 /// Records tests by running this program.
 struct ByThis<'t> {
     program: &'t Path,
@@ -103,7 +107,14 @@ impl Runner for ByThis<'_> {
         let asked = this()?.args(["why", "--trap"]).arg(recording).output();
         let asked = asked.with_context(|| format!("cannot ask about {}", recording.display()))?;
         let said = String::from_utf8_lossy(&asked.stdout).into_owned();
-        let first = said.lines().take(1);
+        // The headline, and the calls in the user's own code that led there.
+        let is_call = |line: &&str| {
+            ["  ended at ", "  called at "]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        };
+        let calls = said.lines().skip(1).filter(is_call).take(CALLS);
+        let first = said.lines().take(1).chain(calls);
         Ok(first.map(|line| format!("{line}\n")).collect())
     }
 
