@@ -267,6 +267,7 @@ impl Exchange<'_> {
             &file,
             &loaded,
             (false, false),
+            &CodeFilter::All,
             self.session.monitor(),
         );
         let report = self.named(found)?;
@@ -449,6 +450,7 @@ impl Exchange<'_> {
             },
             function: self.parameters.text("function"),
             top: self.parameters.number("limit")?.map(|top| top as usize),
+            own: false,
         };
         self.parameters.finish()?;
         let document = self.session.paths(&query)?;
