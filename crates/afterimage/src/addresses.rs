@@ -8,7 +8,7 @@ use afterimage_present::document::{JsonLines, Listed, WithRows};
 use afterimage_present::{
     AddressStatsHead, AddressesHead, NextAccess, PresentError, Style, accessed_binary,
     accessed_rows, accessed_text, address_rows, address_stats_rows, address_stats_text,
-    addresses_text,
+    addresses_text, grouped,
 };
 use afterimage_profile::location::{Occurrence, Place, number};
 use afterimage_replay::paths::FileSegments;
@@ -442,8 +442,9 @@ impl Chosen {
                     times(most)
                 ),
                 Which::Of(Instances::From(time)) => bail!(
-                    "no load or store at {text} is executed at t={time} or later; the last time is t={}",
-                    latest.unwrap_or(0)
+                    "no load or store at {text} is executed at t={} or later; the last time is t={}",
+                    grouped(*time),
+                    grouped(latest.unwrap_or(0))
                 ),
                 _ => bail!("{}", never()),
             }

@@ -21,7 +21,7 @@ use crate::files::{self, Kind};
 use crate::instrument::read_dump;
 use crate::monitor::Monitor;
 use crate::session::Session;
-use crate::source::{source_map_with, without_lines};
+use crate::source::{check_code, source_map_with, without_lines};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::pasted;
 use crate::whole::whole_lines;
@@ -350,6 +350,14 @@ pub struct Profiled<'p> {
 }
 
 impl Profiled<'_> {
+    /// Refuses a glob that selects no source file of the program.
+    ///
+    /// # Errors
+    /// If the glob selects none.
+    pub fn check_code(&self, code: &CodeFilter) -> Result<()> {
+        check_code(self.source, code)
+    }
+
     /// Returns the sources of the program.
     pub fn sources(&self) -> &SourceFiles {
         self.counted.sources()

@@ -7,7 +7,7 @@ use afterimage_present::context_dot;
 use afterimage_present::export::{
     Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
 };
-use afterimage_profile::{CodeFilter, Folded, Remarks, is_library_name};
+use afterimage_profile::{CodeFilter, Folded, Remarks};
 use afterimage_replay::paths::{
     CallLengths, ContextLimits, ContextTree, InlinedFrames, Inlining, Timeline, TimelineLimits,
     Window,
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use crate::named::with_names;
 use crate::rows::Output;
+use crate::source::check_code;
 use crate::trace::Bounds;
 
 /// The calls in a stretch of a run, in the format of another tool.
@@ -166,15 +167,13 @@ impl ExportQuery {
                 source,
                 inlining: &inlining,
             };
-            let folded = Folded::new(source, &self.code);
-            let is_own = |frame| match frames.place(frame) {
-                Some(at) => folded.shows(at.file),
-                None => !is_library_name(frames.name(frame)),
-            };
-            let tree = match self.code {
-                CodeFilter::All => tree,
-                _ if !folded.shows_any() => tree,
-                _ => tree.folding(|frame| !is_own(frame)),
+            check_code(source, &self.code)?;
+            let folded = Folded::if_any(source, &self.code);
+            let is_own = |frame| folded.shows_function(frames.name(frame), frames.place(frame));
+            let tree = if folded.shows_all() {
+                tree
+            } else {
+                tree.folding(|frame| !is_own(frame))
             };
             let content = match self.format {
                 ExportFormat::Pprof => Content::Binary,

@@ -104,6 +104,7 @@ pub mod memory;
 mod monitor;
 #[doc(hidden)]
 pub mod named;
+mod own;
 #[doc(hidden)]
 pub mod path;
 mod paths;

@@ -205,8 +205,16 @@ pub fn said(printed: &str, test: &str) -> String {
     let said = after[..end].trim_end();
     // The verdict follows the output on the same line. A test that did not pass has no verdict.
     let has_passed = after[end..].starts_with("\ntest result: ok");
-    let said = said.strip_suffix("ok").filter(|_| has_passed);
-    let said = said.unwrap_or(after[..end].trim_end()).trim_end();
+    // Of a test that failed without ending the process, libtest also prints a list of failures.
+    let has_failed = after[end..].starts_with("\ntest result: FAILED");
+    let said = match has_passed {
+        true => said.strip_suffix("ok").unwrap_or(said),
+        false => match said.rfind("FAILED\n\nfailures:\n") {
+            Some(verdict) if has_failed => &said[..verdict],
+            _ => said,
+        },
+    };
+    let said = said.trim_end();
     match said {
         said if said.is_empty() || said.starts_with("ignored") && !said.contains('\n') => {
             String::new()
@@ -234,6 +242,16 @@ mod tests {
 
     fn parsed(args: &[&str]) -> Result<HarnessArguments, String> {
         HarnessArguments::of(&Vec::from_iter(args.iter().map(|arg| (*arg).to_owned())))
+    }
+
+    #[test]
+    fn the_list_of_failures_is_no_output_of_the_test() {
+        let printed = "\nrunning 1 test\nabout to fail\ntest tests::fails ... FAILED\n\nfailures:\n\n\
+            ---- tests::fails stdout ----\nError: the test returned a termination value\n\n\n\
+            failures:\n    tests::fails\n\ntest result: FAILED. 0 passed; 1 failed;";
+        assert_eq!(said(printed, "tests::fails"), "");
+        let printed = printed.replace("... FAILED", "... half: FAILED\nFAILED");
+        assert_eq!(said(&printed, "tests::fails"), "half: FAILED\n");
     }
 
     #[test]

@@ -169,7 +169,8 @@ impl Note {
                 format!("{file}: waiting for another process{other} that is adding to it")
             }
             Self::Removed { bytes } => format!(
-                "{file}: removed {bytes} bytes that an interrupted process had begun to add"
+                "{file}: removed {} that an interrupted process had begun to add",
+                counted(*bytes, "byte")
             ),
             Self::StillRecorded { recorder, blocks } => format!(
                 "{file} is still being recorded by another process{recorder}: this report \

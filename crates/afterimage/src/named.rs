@@ -2,7 +2,7 @@
 
 use afterimage_ids::FuncId;
 use afterimage_present::{StepScene, Style};
-use afterimage_profile::Resolver;
+use afterimage_profile::{OwnFunctions, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::{FileSegments, Positions};
@@ -18,6 +18,8 @@ pub struct NamedProgram<'a> {
     pub names: &'a Names,
     pub source: &'a SourceMap<'a>,
     pub operators: &'a Operators<'a>,
+    /// The functions that text shows.
+    pub own: &'a OwnFunctions<'a>,
 }
 
 /// Reads the names and lines of a recorded program, and passes them to `ask`.
@@ -31,11 +33,13 @@ pub fn with_names<R>(
     let source = session.source_map();
     let names = session.module().names(source);
     let operators = Operators::new(session.program(), session.bytes(), source);
+    let folded = session.folded(source);
     ask(NamedProgram {
         session,
         names: &names,
         source,
         operators: &operators,
+        own: &OwnFunctions::new(&folded, session.program(), &names),
     })
 }
 
@@ -59,8 +63,17 @@ impl<'a> NamedProgram<'a> {
             names: self.names,
             operators: self.operators,
             source: self.source,
+            own: None,
             memories: self.session.program().memories,
             style,
+        }
+    }
+
+    /// Like [`scene`](Self::scene), for text that leaves out library code.
+    pub fn own_scene(&self, style: Style) -> StepScene<'a> {
+        StepScene {
+            own: Some(self.own),
+            ..self.scene(style)
         }
     }
 

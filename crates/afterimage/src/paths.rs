@@ -1,10 +1,9 @@
 //! Answers which paths the run took.
 
-use afterimage_ids::FuncId;
 use afterimage_present::{PathNames, PathsJson};
-use afterimage_program::SourceMap;
+use afterimage_profile::{OwnFunctions, Source};
 use afterimage_replay::paths::{
-    Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
+    Code, CountOrder, HotPaths, Listed, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,9 @@ pub struct PathsQuery {
     pub function: Option<String>,
     /// The largest number of entries.
     pub top: Option<usize>,
+    /// Whether to leave out the functions of library code.
+    #[serde(default)]
+    pub own: bool,
 }
 
 /// A question about paths.
@@ -67,9 +69,18 @@ impl PathsQuery {
             bail!("{} is imported: it has no paths", names.function(function));
         }
         let path = session.ensure_path()?;
+        let folded = session.folded(source);
+        let own = OwnFunctions::new(&folded, program, &names);
+        let is_own = self.own && function.is_none();
+        let listed = Listed {
+            function,
+            shows: &|one| !is_own || own.shows(one),
+            top: self.top,
+        };
         let shown = PathNames {
             names: &names,
             source,
+            own: is_own.then_some(&own),
             left_out: &path.segments().directory().left_out,
         };
         if let Some(pattern) = wanted {
@@ -79,7 +90,8 @@ impl PathsQuery {
         }
         match (&self.about, function) {
             (PathsAbout::Hot, _) => {
-                let hot = hot(session, source, path, function, self.top)?;
+                let source: &dyn Source = if is_own { &folded } else { source };
+                let hot = hot(session, source, path, listed)?;
                 ask(PathsJson::Hot(&hot), shown)
             }
             (_, Some(function)) => {
@@ -87,7 +99,7 @@ impl PathsQuery {
                 ask(PathsJson::Traces(&traces, self.top), shown)
             }
             (PathsAbout::Traces(order), None) => {
-                let counts = TraceCounts::of(path, *order, self.top)?;
+                let counts = TraceCounts::of(path, *order, self.top, listed.shows)?;
                 ask(PathsJson::Counts(&counts), shown)
             }
             (PathsAbout::Occurrences(_), None) => bail!("no blocks are given"),
@@ -97,10 +109,9 @@ impl PathsQuery {
 
 fn hot(
     recording: &Session,
-    source: &SourceMap<'_>,
+    source: &dyn Source,
     path: &RecordedPath,
-    function: Option<FuncId>,
-    top: Option<usize>,
+    listed: Listed<'_>,
 ) -> Result<HotPaths> {
     if recording.file().end()?.is_none() {
         bail!("the recording was cut off before its end was written; record the program again");
@@ -112,12 +123,5 @@ fn hot(
     };
     let continuations = &path.segments().directory().continuations;
     let stops = recording.stops()?;
-    Ok(HotPaths::of(
-        path,
-        continuations,
-        code,
-        stops,
-        function,
-        top,
-    )?)
+    Ok(HotPaths::of(path, continuations, code, stops, listed)?)
 }

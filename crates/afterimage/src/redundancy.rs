@@ -23,6 +23,9 @@ pub struct RedundancyQuery {
     pub top: Option<u64>,
     /// The maximum number of routes to list for each operator, most frequent first.
     pub ways: u64,
+    /// Whether to leave out the operators of library code.
+    #[serde(default)]
+    pub own: bool,
     /// Whether to also show the result by the path alone. It is shown for at most `top` operators,
     /// or [`BY_PATH`](Self::BY_PATH) if all operators are listed.
     pub by_path: bool,
@@ -48,12 +51,14 @@ impl RedundancyQuery {
                 RedundancyOf::Expressions => expression_redundancy(run, log)?,
             })
         })?;
+        let is_own = self.own && function.is_none();
         if let Some(function) = function {
             let own = &mut redundancy.operators;
             own.retain(|operator| operator.site.function == function);
         }
         let function = function.map(|function| program.names.function(function).to_owned());
-        let mut report = RedundancyReport::new(self.of, redundancy, function, self.top);
+        let shows = |function| !is_own || program.own.shows(function);
+        let mut report = RedundancyReport::new(self.of, redundancy, function, self.top, shows);
         report.ways = self.ways as usize;
         if !self.by_path {
             return Ok(report);
@@ -87,7 +92,11 @@ impl RedundancyQuery {
         Ok(RedundancyView {
             report: self.answer(program)?,
             scene: RedundancyScene {
-                steps: program.scene(style),
+                steps: if self.own {
+                    program.own_scene(style)
+                } else {
+                    program.scene(style)
+                },
                 program: program.session.program(),
                 paths: program.session.path()?.nodes(),
             },

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use afterimage_present::{Content, PresentError, Style};
+use afterimage_present::{Content, PresentError, Style, narrow};
 use anyhow::Result;
 
 /// The form of rows.
@@ -68,10 +68,16 @@ impl Rows<'_> {
         mut report: impl FnMut(&mut dyn Write) -> Result<bool, PresentError>,
     ) -> Result<()> {
         self.output.write(self.form.content(), &mut |out| {
-            if report(out)? {
-                writeln!(out, "… and more: see them with {more}")?;
+            let mut told = |out: &mut dyn Write| {
+                if report(out)? {
+                    writeln!(out, "… and more: see them with {more}")?;
+                }
+                Ok(())
+            };
+            match self.form {
+                Form::Text => narrow(out, self.style, told),
+                Form::Json | Form::Bin => told(out),
             }
-            Ok(())
         })
     }
 }

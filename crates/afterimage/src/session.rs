@@ -18,6 +18,7 @@ use afterimage_replay::state::{DebugError, Variables};
 use afterimage_replay::steps::{SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
+use anyhow::Context;
 
 use crate::cancel::Cancel;
 use crate::check::{self, Needs};
@@ -28,7 +29,7 @@ use crate::error::{QuestionError, Reason, SessionError};
 use crate::files;
 use crate::monitor::{Monitor, Note, Silent};
 use crate::path::{self, Added, Empty};
-use crate::source::source_map_with;
+use crate::source::{check_code, source_map_with};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
@@ -156,6 +157,18 @@ impl Session {
         }
     }
 
+    /// Refuses a glob that selects no code of the program.
+    ///
+    /// # Errors
+    /// If [`looking_at`](Self::looking_at) was given such a glob.
+    pub fn check_code(&self) -> anyhow::Result<()> {
+        let checked = match self.code {
+            CodeFilter::Files(_) => check_code(self.source_map(), &self.code),
+            CodeFilter::Mine | CodeFilter::All => Ok(()),
+        };
+        checked.with_context(|| self.at().display().to_string())
+    }
+
     /// Sets where to look for source files.
     #[must_use]
     pub fn reading(self, paths: SourcePaths) -> Self {
@@ -221,12 +234,7 @@ impl Session {
     /// was inlined into. If the program contains no code of the user's own, all code counts as the
     /// user's own.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
-        let folded = Folded::new(source, &self.code);
-        if folded.shows_any() {
-            folded
-        } else {
-            Folded::new(source, &CodeFilter::All)
-        }
+        Folded::if_any(source, &self.code)
     }
 
     /// Returns a session for the same recording that builds stretches of its path and values on

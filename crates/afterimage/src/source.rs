@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::grouped;
-use afterimage_profile::{Folded, Profile, Scope, Source, is_library_name};
+use afterimage_profile::{CodeFilter, Folded, Profile, Scope, Source, is_library_name};
 use afterimage_program::{Location, Module, NoDebug, SourceMap};
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 
 use crate::monitor::{Monitor, Note};
 use crate::sources::{SourceFiles, SourcePaths};
@@ -73,6 +73,32 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
         named.push(format!("{} more", grouped(more as u64)));
     }
     named.join(", ")
+}
+
+/// Refuses a glob that selects no source file of a program.
+///
+/// # Errors
+/// If the glob selects none; the error names files that the program has.
+pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
+    let CodeFilter::Files(glob) = code else {
+        return Ok(());
+    };
+    let files = source.files();
+    if files.iter().any(|file| code.shows(file)) {
+        return Ok(());
+    }
+    if files.is_empty() {
+        bail!("no source file matches {glob}: the program names none (compile it with -g)");
+    }
+    let own = files.iter().filter(|file| CodeFilter::Mine.shows(file));
+    let own = Vec::from_iter(own.map(String::as_str));
+    if own.is_empty() {
+        bail!("no source file matches {glob}: the program has only library code: --code all");
+    }
+    bail!(
+        "no source file matches {glob}; your own are {}",
+        some(own.into_iter())
+    )
 }
 
 /// Describes the executed functions without lines, which a report by line leaves out. Returns

@@ -3,10 +3,10 @@
 use std::cell::{Cell, OnceCell};
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::StateView;
-use afterimage_profile::{Folded, Source};
+use afterimage_present::{LastOwn, StateView, grouped};
+use afterimage_profile::{Folded, OwnFunctions, Source};
 use afterimage_program::{Location, Names, SourceMap, demangle};
-use afterimage_replay::paths::{At, PathFileError, time_of};
+use afterimage_replay::paths::{At, PathFileError, Places, Visits, Window, time_of};
 use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Guess, Halt,
     InlinedCall, Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport,
@@ -213,15 +213,21 @@ impl StateQuery {
     fn check_frame(&self, open: usize, time: u64) -> Result<()> {
         match self.frame {
             Some(frame) if frame >= open => {
-                bail!("--frame {frame}: {open} functions are active at t={time}, numbered from 0")
+                bail!(
+                    "--frame {frame}: {open} functions are active at t={}, numbered from 0",
+                    grouped(time)
+                )
             }
             _ => Ok(()),
         }
     }
 
     fn view(&self, session: &Session, report: StateReport) -> Result<StateView> {
+        let no_own = self.frame.is_none() && report.frames.iter().all(|frame| frame.library);
+        let before = no_own.then(|| last_own(session, report.time)).transpose()?;
         Ok(StateView {
             report,
+            before,
             // Show the place where the run ended, unless the run returned.
             results: match self.at.trim() {
                 "end" => results(session.file())?,
@@ -229,6 +235,39 @@ impl StateQuery {
             },
         })
     }
+}
+
+/// The last line of the user's own code before a time, if the path exists.
+fn last_own(session: &Session, time: u64) -> Result<LastOwn> {
+    let Ok(path) = session.path() else {
+        return Ok(LastOwn(None));
+    };
+    let source = session.source_map();
+    let names = session.module().names(source);
+    let folded = session.folded(source);
+    let program = session.program();
+    let own = OwnFunctions::new(&folded, program, &names);
+    let places = Places::new(program, session.bytes(), &folded);
+    let window = Window {
+        first: 1,
+        last: time.min(path.length()),
+    };
+    let functions = program.functions.iter().map(|function| function.id);
+    let mut visits = Visits::new(path, window, true, None)?;
+    visits.keep_only(functions.filter(|function| own.shows(*function)).collect())?;
+    while let Some(visit) = visits.next_visit()? {
+        let node = &path.nodes()[visit.node];
+        for at in window.part(visit).rev() {
+            let Some(&block) = node.blocks.get(at as usize) else {
+                continue;
+            };
+            let place = places.block(node.function, block)?;
+            if let Some(position) = place.and_then(|place| place.end.or(place.position)) {
+                return Ok(LastOwn(Some((folded.line(position), visit.start + at))));
+            }
+        }
+    }
+    Ok(LastOwn(None))
 }
 
 /// Access to the activations that are open at a moment.

@@ -8,8 +8,10 @@ use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
     CallSource, LineStyle, NoSources, PresentError, Scene, Sources, Stretch, Style, TraceHead,
     TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
-    step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
+    narrow, step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text,
+    with_results,
 };
+use afterimage_profile::Source;
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
@@ -79,7 +81,7 @@ impl Bounds {
         if from.time == to.time && from.op.zip(to.op).is_some_and(|(from, to)| from > to) {
             bail!(
                 "the stretch is empty: --from is after --to, in the same block, t={}",
-                to.time
+                grouped(to.time)
             );
         }
         Ok((window, Within::between(from, to)))
@@ -89,7 +91,11 @@ impl Bounds {
 /// Returns the window from one time to another, inclusive.
 fn window(first: u64, last: u64) -> Result<Window> {
     if first > last {
-        bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
+        bail!(
+            "the stretch is empty: --from is t={}, which is after --to, t={}",
+            grouped(first),
+            grouped(last)
+        );
     }
     Ok(Window { first, last })
 }
@@ -197,6 +203,8 @@ const MOST_LAST: u64 = 10_000_000;
 /// The maximum number of blocks to read from a path that is not compacted. Compacting the whole
 /// path takes longer than reading this number of blocks twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
+/// The number of blocks to read from such a path for text, which leaves out library code.
+const FOLDED: u64 = 1_000_000;
 
 impl TraceQuery {
     /// Refuses requests that are too large.
@@ -224,7 +232,7 @@ impl TraceQuery {
     ///
     /// # Errors
     /// If the file is damaged, or the stretch is empty.
-    pub fn use_words(&self, session: &Session) -> Result<bool> {
+    pub fn use_words(&self, session: &Session, form: Form) -> Result<bool> {
         let Bounds { from, to } = &self.bounds;
         if let (Some(level), Some(count), None, None) =
             (self.level.of_steps(), self.last, from, &self.function)
@@ -249,13 +257,15 @@ impl TraceQuery {
                 return Ok(None);
             };
             let Window { first, last } = window(first, last)?;
-            let (first, last) = match (self.last, self.limit) {
+            let least = if form == Form::Text { FOLDED } else { 0 };
+            let (first, last) = match (self.last.map(|last| last.max(least)), self.limit) {
                 (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
                 (Some(_), _) => return Ok(None),
                 // Request one more entry than the limit, to learn whether there are more.
                 (None, Some(limit)) => {
                     let blocks_of = if blocks { 1 } else { longest };
                     let enough = limit.saturating_add(1).saturating_mul(blocks_of);
+                    let enough = enough.max(least);
                     if self.reverse {
                         (first.max(last.saturating_sub(enough)), last)
                     } else {
@@ -313,9 +323,10 @@ impl TraceQuery {
         shown: (&dyn Sources, Style),
         writing: impl FnOnce(&mut dyn FnMut(&mut dyn Write) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
-        self.entries(session, is_stretch, shown, |tell| {
+        let of = (is_stretch, form == Form::Text);
+        self.entries(session, of, shown, |tell| {
             writing(&mut |out| match form {
-                Form::Text => tell(Target::Text(out)),
+                Form::Text => narrow(out, shown.1, |out| tell(Target::Text(out))),
                 Form::Bin => tell(Target::Bin(out)),
                 Form::Json => tell(Target::Rows(&mut JsonLines(out))),
             })
@@ -326,7 +337,9 @@ impl TraceQuery {
     pub(crate) fn answer(&self, session: &Session) -> Result<TraceReport> {
         let mut rows = Listed::default();
         let shown = (&NoSources as &dyn Sources, Style::default());
-        self.entries(session, false, shown, |tell| tell(Target::Rows(&mut rows)))?;
+        self.entries(session, (false, false), shown, |tell| {
+            tell(Target::Rows(&mut rows))
+        })?;
         let report = rows.all().into_iter().next();
         report.context("a trace without a head")
     }
@@ -334,7 +347,7 @@ impl TraceQuery {
     fn entries(
         &self,
         session: &Session,
-        is_stretch: bool,
+        (is_stretch, is_text): (bool, bool),
         (sources, style): (&dyn Sources, Style),
         telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
@@ -370,11 +383,17 @@ impl TraceQuery {
                     program.names.function(function),
                 )?;
             }
-            let places = Places::new(traced.program(), traced.bytes(), program.source);
+            // A function that the user names is shown, whoever wrote it.
+            let is_folded =
+                is_text && stretch.function.is_none() && !program.own.folded.shows_all();
+            let own = is_folded.then_some(program.own);
+            let source: &dyn Source = own.map_or(program.source, |own| own.folded);
+            let places = Places::new(traced.program(), traced.bytes(), source);
             let scene = Scene {
                 path: traced.path()?,
                 names: program.names,
                 places: &places,
+                own,
                 sources,
                 left_out: &traced.path()?.segments().directory().left_out,
                 style,
@@ -419,8 +438,20 @@ impl TraceQuery {
                     Level::Call | Level::Line | Level::Statement | Level::Memory => None,
                 };
                 if let Some(unit) = unit {
-                    let function = stretch.function;
-                    stretch.window = last(traced.path()?, window, function, unit, entries)?;
+                    let shown = |function| match stretch.function {
+                        Some(only) => function == only,
+                        None => own.is_none_or(|own| own.shows(function)),
+                    };
+                    let is_all = stretch.function.is_none() && own.is_none();
+                    let functions = traced.program().functions.iter().map(|f| f.id);
+                    let functions = (!is_all).then(|| functions.filter(|f| shown(*f)).collect());
+                    let path = traced.path()?;
+                    let found = last(path, window, functions, unit, entries)?;
+                    stretch.window = match found.first <= found.last {
+                        true => found,
+                        // Only library code is executed there.
+                        false => last(path, window, None, unit, entries)?,
+                    };
                 }
                 limit = limit.filter(|&limit| limit < entries);
             }
@@ -705,9 +736,10 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
         bail!(absent(name, &path.segments().directory().left_out));
     };
     bail!(
-        "{name} executes nothing from t={} to t={}; the nearest time is t={nearest}",
-        window.first,
-        window.last
+        "{name} executes nothing from t={} to t={}; the nearest time is t={}",
+        grouped(window.first),
+        grouped(window.last),
+        grouped(nearest)
     )
 }
 

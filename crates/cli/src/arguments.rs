@@ -153,6 +153,14 @@ impl CodeArguments {
         self.code.is_some()
     }
 
+    /// Opens a recording. Refuses wrong options first, and a glob that selects nothing in it.
+    pub(crate) fn session(&self, open: impl FnOnce() -> Result<Session>) -> Result<Session> {
+        let code = self.filter()?;
+        let session = open()?.looking_at(code);
+        session.check_code()?;
+        Ok(session)
+    }
+
     /// Returns the code to show: the requested code or, by default, the code in the user's
     /// settings.
     pub(crate) fn filter(&self) -> Result<CodeFilter> {
@@ -201,9 +209,9 @@ pub(crate) struct ViewArguments {
 impl ViewArguments {
     /// Opens the recording. Refuses wrong options first.
     pub(crate) fn session(&self, open: impl FnOnce(&Path) -> Result<Session>) -> Result<Session> {
-        let (code, sources) = (self.code.filter()?, self.sources.paths()?);
-        let session = open(&self.report.file)?;
-        Ok(session.looking_at(code).reading(sources))
+        let sources = self.sources.paths()?;
+        self.code
+            .session(|| Ok(open(&self.report.file)?.reading(sources)))
     }
 }
 

@@ -7,7 +7,7 @@ use afterimage_present::Render;
 use afterimage_profile::location::Occurrence;
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, SourceArguments, formats};
+use crate::arguments::{ViewArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -43,23 +43,20 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
-    sources: SourceArguments,
-    #[command(flatten)]
-    report: ReportArguments,
+    view: ViewArguments,
 }
 
 formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let sources = arguments.sources.paths()?;
-    let session = lens::traced(&arguments.report.file)?.reading(sources);
+    let session = arguments.view.session(lens::traced)?;
     if arguments.lines {
         arguments.whole(&session)?;
         lens::say_not_at_hand(&session);
         return Ok(Exit::Success);
     }
     let found = with_names(&session, |program| arguments.answer(program));
-    arguments.report.named(found)?;
+    arguments.view.report.named(found)?;
     lens::say_not_at_hand(&session);
     Ok(Exit::Success)
 }
@@ -70,7 +67,7 @@ impl Arguments {
         let function = function.map(|text| program.function(text)).transpose()?;
         match (function, self.call) {
             (Some(function), Some(which)) => {
-                let style = self.report.to.style();
+                let style = self.view.report.to.style();
                 show_call(program, function, which, style, |call| self.shown(call))
             }
             (only, _) => show_calls(program, only, self.top, |calls| self.shown(calls)),
@@ -89,6 +86,6 @@ impl Arguments {
     }
 
     fn shown(&self, report: &impl Render) -> Result<()> {
-        self.report.to.show(report, self.format)
+        self.view.report.to.show(report, self.format)
     }
 }

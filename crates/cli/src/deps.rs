@@ -5,7 +5,7 @@ use afterimage::check::{self, Needs};
 use afterimage_present::{DepsAlong, DepsDirection};
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, formats};
+use crate::arguments::{CodeArguments, ReportArguments, formats};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -71,13 +71,17 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let session = lens::finished(&arguments.report.file)?;
+    let session = arguments
+        .code
+        .session(|| lens::finished(&arguments.report.file))?;
     check::places(&session, Needs::Values, [arguments.at.as_str()])?;
     let query = arguments.query();
     let report = match query.direction {

@@ -157,7 +157,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         session.ensure_inputs()?;
         Ok::<_, anyhow::Error>(session.reading(sources.clone()))
     };
-    arguments.compare([&opened(first)?, &opened(second)?])?;
+    let (first, second) = (opened(first)?, opened(second)?);
+    // One version may lack a file of the other.
+    first.check_code().or_else(|_| second.check_code())?;
+    arguments.compare([&first, &second])?;
     say_not_at_hand(&sources, &code);
     Ok(Exit::Success)
 }

@@ -116,6 +116,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         _ => arguments.dataset.refuse()?,
     }
     let session = traced(&arguments.file)?;
+    let is_timeline = matches!(arguments.format, Format::Perfetto | Format::Firefox);
     let query = ExportQuery {
         format: match arguments.format {
             Format::Perfetto => ExportFormat::Perfetto,
@@ -131,17 +132,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bounds: arguments.stretch.bounds(),
         depth: arguments.depth,
         least: arguments.min,
-        // Formats for other tools are complete by default.
-        code: if arguments.code.is_given() {
-            arguments.code.filter()?
-        } else {
+        // Timelines show all calls.
+        code: if is_timeline && !arguments.code.is_given() {
             CodeFilter::All
+        } else {
+            arguments.code.filter()?
         },
         inlined: !arguments.no_inlined,
     };
-    if query.code != CodeFilter::All
-        && let ExportFormat::Perfetto | ExportFormat::Firefox = query.format
-    {
+    if is_timeline && query.code != CodeFilter::All {
         bail!(
             "--code does not work for timelines (perfetto, firefox), which show all calls; \
             leave it out"

@@ -7,7 +7,7 @@ use afterimage::info::info;
 
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{OutputArguments, formats};
+use crate::arguments::{CodeArguments, OutputArguments, formats};
 use crate::exit::Exit;
 use crate::progress::Terminal;
 
@@ -24,6 +24,8 @@ pub(crate) struct Arguments {
     /// List the embedded source files
     #[arg(long)]
     sources: bool,
+    #[command(flatten)]
+    code: CodeArguments,
     /// Output format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -39,7 +41,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let loaded = files::recorded_program(&arguments.file, &file)?;
     let name = || arguments.file.display().to_string();
     let wanted = (arguments.sizes, arguments.sources);
-    let report = info(&arguments.file, &file, &loaded, wanted, &Terminal);
+    let code = arguments.code.filter()?;
+    let report = info(&arguments.file, &file, &loaded, wanted, &code, &Terminal);
     let report = report.with_context(name)?;
     OutputArguments::default().show(&report, arguments.format)?;
     // All readable parts have been reported by now, so fail only here.

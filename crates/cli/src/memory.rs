@@ -5,7 +5,7 @@ use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
 use afterimage::rows::Form;
 use anyhow::{Result, bail};
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -55,6 +55,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -66,7 +68,7 @@ formats! {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = &arguments.report.file;
-    let session = lens::session(file)?;
+    let session = arguments.code.session(|| lens::session(file))?;
     if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
         bail!(
             "{}: --all shows the whole run: leave out --at",

@@ -2,13 +2,13 @@
 
 use afterimage::{PathsAbout, PathsQuery};
 use afterimage_present::{
-    PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json, trace_counts_text,
-    traces_text,
+    PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text, narrow, paths_json,
+    trace_counts_text, traces_text,
 };
 use afterimage_replay::paths::CountOrder;
 use anyhow::Result;
 
-use crate::arguments::{ReportArguments, choices, formats};
+use crate::arguments::{CodeArguments, ReportArguments, choices, formats};
 use crate::exit::Exit;
 use crate::lens::finished;
 
@@ -63,6 +63,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -95,7 +97,9 @@ formats!(Text, Json);
 const TEXT_ROWS: usize = 25;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let session = finished(&arguments.report.file)?;
+    let session = arguments
+        .code
+        .session(|| finished(&arguments.report.file))?;
     let style = arguments.report.to.style();
     let form = arguments.form.unwrap_or(Form::Blocks).into();
     let whole = if arguments.whole {
@@ -105,19 +109,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let found = arguments.query().answer(&session, |found, names| {
         arguments.report.to.write(|out| {
-            match (arguments.format, found) {
-                (Format::Json, found) => paths_json(out, found, names)?,
-                (Format::Text, PathsJson::Found(found)) => found_text(out, found, names, style)?,
-                (Format::Text, PathsJson::Hot(hot)) => hot_text(out, hot, names, style)?,
-                (Format::Text, PathsJson::Traces(traces, top)) => {
-                    let listing = TraceListing { form, whole, top };
-                    traces_text(out, traces, names, listing, style)?;
-                }
-                (Format::Text, PathsJson::Counts(counts)) => {
-                    trace_counts_text(out, counts, names, style)?;
-                }
+            if arguments.format == Format::Json {
+                return Ok(paths_json(out, found, names)?);
             }
-            Ok(())
+            narrow(out, style, |out| {
+                Ok(match found {
+                    PathsJson::Found(found) => found_text(out, found, names, style)?,
+                    PathsJson::Hot(hot) => hot_text(out, hot, names, style)?,
+                    PathsJson::Traces(traces, top) => {
+                        let listing = TraceListing { form, whole, top };
+                        traces_text(out, traces, names, listing, style)?;
+                    }
+                    PathsJson::Counts(counts) => trace_counts_text(out, counts, names, style)?,
+                })
+            })
         })
     });
     arguments.report.named(found)?;
@@ -135,6 +140,7 @@ impl Arguments {
             },
             function: self.function.clone(),
             top: self.top.or(text.then_some(TEXT_ROWS)),
+            own: text,
         }
     }
 }

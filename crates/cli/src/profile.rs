@@ -324,6 +324,7 @@ impl Arguments {
 
     fn report(&self, profiled: &Profiled<'_>) -> Result<()> {
         let options = self.query()?.options(profiled)?;
+        profiled.check_code(&self.filter()?)?;
         let (out, style) = (self.to.output.as_deref(), self.to.style());
         profiled.refuse_format(self.format.into())?;
         profiled.note().into_iter().for_each(say);

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use afterimage::{Monitor, Note, Work};
 use afterimage_present::grouped;
 use afterimage_record::Progress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output::{say, tell};
 
@@ -40,6 +40,9 @@ fn is_new(remark: &str) -> bool {
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     said.insert(remark.to_owned())
 }
+
+/// The bars on the terminal. Work may consist of other work, whose bar is on a line of its own.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// A progress bar, which is shown until it is dropped.
 pub(crate) struct Bar(ProgressBar);
@@ -79,7 +82,7 @@ impl Bar {
             let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(SOON);
                 if let Some(bar) = weak.upgrade().filter(|bar| !bar.is_finished()) {
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                    let bar = BARS.add(bar);
                     bar.enable_steady_tick(Duration::from_millis(120));
                 }
             });

@@ -6,7 +6,7 @@ use afterimage::named::{NamedProgram, with_names};
 use afterimage_present::RedundancyOf;
 use anyhow::{Result, bail};
 
-use crate::arguments::{ReportArguments, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, entries, formats};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -57,6 +57,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -71,7 +73,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.paths.is_some() && arguments.format == Format::Csv {
         bail!("--paths works for text and JSON; csv has one row for each load or operator");
     }
-    let session = lens::session(&arguments.report.file)?;
+    let session = arguments
+        .code
+        .session(|| lens::session(&arguments.report.file))?;
     check::places(&session, Needs::Path, arguments.function.as_deref())?;
     lens::build_path(&session)?;
     let found = with_names(&session, |program| arguments.answer(program));
@@ -91,6 +95,7 @@ impl Arguments {
             function: self.function.clone(),
             top: self.top.or(screen.then_some(RedundancyQuery::BY_PATH)),
             ways: self.paths.unwrap_or(0),
+            own: self.format == Format::Text,
             by_path: !self.exact_only,
         };
         let view = query.shown(program, self.report.to.style())?;

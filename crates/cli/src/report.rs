@@ -43,9 +43,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let (code, sources) = (arguments.code.filter()?, arguments.sources.paths()?);
-    let session = lens::finished(&arguments.file)?;
-    let session = session.looking_at(code).reading(sources);
+    let sources = arguments.sources.paths()?;
+    let open = || Ok(lens::finished(&arguments.file)?.reading(sources));
+    let session = arguments.code.session(open)?;
     let report = Report {
         why: arguments.why,
         slices: arguments.slice,

@@ -83,6 +83,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(exit)
 }
 
+/// The number of calls to show below a failure.
+const CALLS: usize = 4;
+
 /// Records tests by running this program.
 struct ByThis<'t> {
     program: &'t Path,
@@ -103,7 +106,14 @@ impl Runner for ByThis<'_> {
         let asked = this()?.args(["why", "--trap"]).arg(recording).output();
         let asked = asked.with_context(|| format!("cannot ask about {}", recording.display()))?;
         let said = String::from_utf8_lossy(&asked.stdout).into_owned();
-        let first = said.lines().take(1);
+        // The headline, and the calls in the user's own code that led there.
+        let is_call = |line: &&str| {
+            ["  ended at ", "  called at "]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+        };
+        let calls = said.lines().skip(1).filter(is_call).take(CALLS);
+        let first = said.lines().take(1).chain(calls);
         Ok(first.map(|line| format!("{line}\n")).collect())
     }
 

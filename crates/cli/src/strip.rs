@@ -103,12 +103,13 @@ fn stripped(at: &Path, inputs: bool, stop: &StopFlag) -> Result<Exit> {
     let file = at.display();
     if let Some(kept) = kept {
         let what = match (kept.counts, kept.path) {
-            (true, true) => "counts and path stay",
-            (true, false) => "counts stay; there was no path",
-            (false, _) => "the path stays; there were no counts",
+            (true, true) => "the counts, the path and ",
+            (true, false) => "the counts and ",
+            (false, true) => "the path and ",
+            (false, false) => "",
         };
         tell(format_args!(
-            "{file}: {what}, and the program with its debug information; the run can no longer \
+            "{file}: {what}the program with its debug information stay; the run can no longer \
              be repeated"
         ));
     }

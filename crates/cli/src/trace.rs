@@ -164,7 +164,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     query.check()?;
     let report = &arguments.view.report;
     let session = arguments.view.session(lens::session)?;
-    let is_stretch = query.use_words(&session)?;
+    let is_stretch = query.use_words(&session, Form::from(arguments.format))?;
     let (output, style) = (report.to.output.as_deref(), report.to.style());
     let form = Form::from(arguments.format);
     let files = Arc::clone(session.sources());
@@ -197,9 +197,13 @@ fn check(arguments: &Arguments) -> Result<()> {
     if arguments.depth == Some(0) {
         bail!("--depth 0 shows nothing; give a number from 1 on");
     }
-    let steps = arguments.over || arguments.into.is_some() || arguments.view.code.is_given();
+    let steps = arguments.over || arguments.into.is_some();
     if steps && arguments.level != Level::Line {
-        bail!("--over, --into and --code need --level line");
+        bail!("--over and --into need --level line");
+    }
+    let is_whole = matches!(arguments.level, Level::Statement | Level::Memory);
+    if arguments.view.code.is_given() && is_whole {
+        bail!("--level statement and memory show all code: leave out --code");
     }
     if arguments.function.is_some() && (arguments.over || arguments.into.is_some()) {
         bail!("--function shows the lines of one function: leave out --over and --into");

@@ -9,7 +9,7 @@ use afterimage::values::{
 use afterimage_present::Render;
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::arguments::{ReportArguments, choices, entries};
+use crate::arguments::{CodeArguments, ReportArguments, choices, entries};
 use crate::exit::Exit;
 use crate::lens;
 
@@ -87,6 +87,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -104,7 +106,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if arguments.loads {
         // Find the values of loads by following the run, even if the run is long.
-        let traced = lens::traced_whole(file)?;
+        let traced = arguments.code.session(|| lens::traced_whole(file))?;
         let rows = &arguments.rows();
         let written = if arguments.each {
             write_loaded(&traced, rows)
@@ -114,7 +116,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         written.with_context(|| file.display().to_string())?;
         return Ok(Exit::Success);
     }
-    let session = lens::finished(file)?;
+    let session = arguments.code.session(|| lens::finished(file))?;
     check::places(&session, Needs::Values, arguments.at.as_deref())?;
     let query = arguments.query()?;
     if let Some(condition) = &arguments.condition {

@@ -1,5 +1,6 @@
 //! `afterimage why`
 
+use afterimage::Work;
 use afterimage::check::{self, Needs};
 use afterimage::why::show::{Form, Rest};
 use afterimage::why::{Byte, WhyAbout, WhyQuery, printed};
@@ -141,6 +142,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         |_| Ok(()),
         |session| {
             let mut text = Vec::new();
+            let doing = Work::Question("looking for causes");
+            let _progress = session.monitor().begin(doing, None);
             lens::opened(session, |scene| {
                 let start = query.start(scene)?;
                 start.show(&mut text, scene, query.steps, form)

@@ -268,6 +268,7 @@ impl Exchange<'_> {
             &file,
             &loaded,
             (false, false),
+            &CodeFilter::All,
             self.session.monitor(),
         );
         let report = self.named(found)?;
@@ -450,6 +451,7 @@ impl Exchange<'_> {
             },
             function: self.parameters.text("function"),
             top: self.parameters.number("limit")?.map(|top| top as usize),
+            own: false,
         };
         self.parameters.finish()?;
         let document = self.session.paths(&query)?;

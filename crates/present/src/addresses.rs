@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::OrigOffset;
+use afterimage_profile::Source;
 use afterimage_program::Location;
 use afterimage_replay::steps::{Access, AccessSite, AddressStats, Distinct, Range};
 use schemars::JsonSchema;
@@ -33,8 +34,10 @@ impl Shown {
         })
     }
 
+    /// The line. If library code was inlined into shown code, the line of that code.
     pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
-        let line = self.position.map(|position| {
+        let own = scene.own.and_then(|own| own.folded.locate(self.offset));
+        let line = own.or(self.position).map(|position| {
             let file = scene.source.short_path(position.file);
             plain(&format!("{file}:{}", position.line))
         });

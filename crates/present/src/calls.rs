@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
+use afterimage_profile::OwnFunctions;
 use afterimage_program::Names;
 use afterimage_replay::paths::CallEntry;
 use afterimage_wpp::{CallEdge, CallGraph, CallTotal};
@@ -14,6 +15,7 @@ use crate::csv::{Csv, known};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped, percent};
+use crate::own::left_out;
 use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::trace::{CallRow, CalledAt, Scene};
@@ -29,6 +31,8 @@ pub struct CallGraphView<'a> {
     pub length: u64,
     /// The functions' names.
     pub names: &'a Names,
+    /// The functions that text shows.
+    pub own: &'a OwnFunctions<'a>,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
     /// The only function to show, with its callers and callees.
@@ -84,6 +88,9 @@ pub fn calls_text(
         counted(report.length, "block"),
     )?;
     writeln!(out)?;
+    let functions = rows.len();
+    rows.retain(|(function, _)| report.own.shows(**function));
+    let others = functions - rows.len();
     let mut callers = BTreeMap::<FuncId, u64>::new();
     for edge in report.graph.edges() {
         *callers.entry(edge.callee).or_default() += 1;
@@ -117,6 +124,7 @@ pub fn calls_text(
             "… and {more}; --limit shows them, --function the callers and callees of one"
         )?;
     }
+    left_out(out, report.own, others as u64, "function")?;
     Ok(())
 }
 
@@ -160,6 +168,9 @@ pub fn function_calls_text(
             writeln!(out, "{title} nothing")?;
             continue;
         }
+        let functions = edges.len();
+        edges.retain(|edge| who(edge).is_none_or(|function| report.own.shows(function)));
+        let others = functions - edges.len();
         edges.sort_by_key(|edge| std::cmp::Reverse((edge.inclusive, edge.calls)));
         let mut table = Table::new(&[
             ("calls", Right),
@@ -180,6 +191,7 @@ pub fn function_calls_text(
             let more = counted((edges.len() - top) as u64, "more function");
             writeln!(out, "… and {more}; --limit shows them")?;
         }
+        left_out(out, report.own, others as u64, "function")?;
     }
     if !report.left_out.is_empty() {
         writeln!(
@@ -322,39 +334,55 @@ pub fn call_text<S: afterimage_wpp::Segments>(
     };
     let name = plain(scene.names.function(call.function));
     let blocks = counted(call.blocks(scene.path.length()), "block");
-    write!(out, "{name}#{number}: from t={}", call.entered)?;
+    write!(
+        out,
+        "{name}#{}: from t={}",
+        grouped(number),
+        grouped(call.entered)
+    )?;
     match call.left {
-        Some(left) => writeln!(out, " to t={left}, {blocks}")?,
+        Some(left) => writeln!(out, " to t={}, {blocks}", grouped(left))?,
         None => writeln!(out, " to the end of the run, {blocks} so far")?,
     }
-    let time = call.entered.to_string().len().max(6);
+    let time = grouped(call.entered).len().max(6);
+    // A frame is at the place in shown code that led to it, and the frames between are left out.
+    let mut frames: Vec<&CallEntry> = Vec::with_capacity(calls.len());
+    let mut sites = Vec::with_capacity(calls.len());
+    for frame in calls.iter().rev() {
+        if frames.is_empty() || scene.shows(frame.function) {
+            frames.push(frame);
+            sites.push((frame.site, frame.depth));
+        } else if let Some(site) = sites.last_mut() {
+            *site = (frame.site, frame.depth);
+        }
+    }
     writeln!(out)?;
     writeln!(
         out,
         "{:>5}  {:>time$}  {:22}  function",
         "depth", "t", "called at"
     )?;
-    for (at, frame) in calls.iter().rev().enumerate() {
-        if at == FRAMES && calls.len() > 2 * FRAMES {
+    for (at, (frame, (site, outermost))) in frames.iter().zip(sites).enumerate() {
+        if at == FRAMES && frames.len() > 2 * FRAMES {
             writeln!(
                 out,
                 "{:>5}  {} more",
                 "…",
-                grouped((calls.len() - 2 * FRAMES) as u64)
+                grouped((frames.len() - 2 * FRAMES) as u64)
             )?;
         }
-        if at >= FRAMES && calls.len() > 2 * FRAMES && at < calls.len() - FRAMES {
+        if at >= FRAMES && frames.len() > 2 * FRAMES && at < frames.len() - FRAMES {
             continue;
         }
-        let site = frame.site.map(|site| CalledAt::new(scene, site));
+        let site = site.map(|site| CalledAt::new(scene, site));
         let site = site.transpose()?;
         writeln!(
             out,
             "{:>5}  {:>time$}  {:22}  {}{}",
             frame.depth,
-            frame.entered,
+            grouped(frame.entered),
             site.as_ref().map_or(
-                match frame.depth {
+                match outermost {
                     0 => HOST,
                     _ => LEFT_OUT,
                 },
@@ -363,6 +391,9 @@ pub fn call_text<S: afterimage_wpp::Segments>(
             plain(scene.names.function(frame.function)),
             site.as_ref().map_or("", |site| site.by.as_str())
         )?;
+    }
+    if let Some(own) = scene.own {
+        left_out(out, own, (calls.len() - frames.len()) as u64, "frame")?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits, position};
 use crate::document::{Document, NoRows, begin};
+use crate::own::OwnPlace;
 use crate::{PresentError, Render, Style};
 
 /// The dependences or the dependents of executions of statements.
@@ -80,6 +81,9 @@ pub struct DepsExecution {
     pub source: Option<SourceLine>,
     /// The time of its block.
     pub t: u64,
+    /// For library code: the line that text shows instead.
+    #[serde(skip)]
+    pub own: Option<OwnPlace>,
 }
 
 /// An execution of a statement in question.
@@ -318,6 +322,9 @@ pub struct BlockRun {
     pub source: Option<SourceLine>,
     /// The number of its statements.
     pub statements: usize,
+    /// For library code: the line that text shows instead.
+    #[serde(skip)]
+    pub own: Option<OwnPlace>,
 }
 
 impl Render for DepsReport {

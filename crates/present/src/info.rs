@@ -54,6 +54,9 @@ pub struct InfoReport {
     pub frames: Vec<InfoFrame>,
     /// The number of activations that were open at the end.
     pub frames_total: usize,
+    /// The code that text leaves out, in words.
+    #[serde(skip)]
+    pub hidden_code: &'static str,
     /// The value of the stop clock at the end; `null` if there was no clock, or the recording was
     /// cut off.
     pub clock: Option<u64>,
@@ -127,6 +130,12 @@ pub struct InfoFrame {
     pub source: Option<Position>,
     /// The number of consecutive activations at this place.
     pub times: usize,
+    /// If library code was inlined into the user's own: the line of the user's code, for text.
+    #[serde(skip)]
+    pub around: Option<Position>,
+    /// Whether text leaves it out, because it belongs to library code.
+    #[serde(skip)]
+    pub library: bool,
 }
 
 /// A whole path.
@@ -319,8 +328,8 @@ fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), Present
             }
         )?,
     }
-    for frame in &d.frames {
-        let place = frame.source.as_ref();
+    for frame in d.frames.iter().filter(|frame| !frame.library) {
+        let place = frame.around.as_ref().or(frame.source.as_ref());
         let place = place.map(|at| format!("{}:{}", at.file, at.line));
         let place = place.unwrap_or_else(|| format!("@0x{:x}", frame.offset));
         let (name, place) = (plain(&frame.function.name), plain(&place));
@@ -329,6 +338,13 @@ fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), Present
             write!(out, " ({} calls deep)", frame.times)?;
         }
         writeln!(out)?;
+    }
+    let library = d.frames.iter().filter(|frame| frame.library);
+    let library: usize = library.map(|frame| frame.times).sum();
+    if library > 0 {
+        let frames = counted(library as u64, "frame");
+        let code = d.hidden_code;
+        writeln!(out, "          {code}: {frames}; --code all shows them")?;
     }
     let shown: usize = d.frames.iter().map(|frame| frame.times).sum();
     if d.frames_total > shown {

@@ -30,6 +30,7 @@ mod matching;
 mod memory;
 mod name;
 mod number;
+mod own;
 pub mod page;
 mod paths;
 mod plain;
@@ -100,6 +101,7 @@ pub use loads::{
 pub use matching::{MatchDocument, MatchSide, MatchView};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
 pub use number::{counted, grouped, size, time, times};
+pub use own::OwnPlace;
 pub use paths::{
     PathNames, PathsDocument, PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text,
     paths_document, paths_json, trace_counts_text, traces_text,
@@ -118,12 +120,12 @@ pub use simulate::{
 };
 pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, slice_command};
 pub use sources::{NoSources, Sources};
-pub use state::{ResultValue, StateView, WrittenSince, with_results, written_text};
+pub use state::{LastOwn, ResultValue, StateView, WrittenSince, with_results, written_text};
 pub use steps::{
     NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, step_rows, steps_binary,
     steps_text,
 };
-pub use table::{COLORS, Style, wrapped};
+pub use table::{COLORS, Style, narrow, wrapped};
 pub use text::text;
 pub use trace::{
     CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, Scene,

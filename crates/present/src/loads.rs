@@ -12,6 +12,7 @@ use crate::addresses::{Shown, exact};
 use crate::document::objects::{Function, Instruction};
 use crate::document::{Document, begin, row};
 use crate::number::{counted, grouped};
+use crate::own::left_out;
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::value::{bits_text, type_number, type_text, value_text};
@@ -34,7 +35,10 @@ pub fn load_values_text(
     loads: &[(AccessSite, LoadValues)],
     limit: Option<u64>,
 ) -> Result<bool, PresentError> {
-    let mut order = Vec::from_iter(loads);
+    let shows = |function| scene.own.is_none_or(|own| own.shows(function));
+    let shown = loads.iter().filter(|(site, _)| shows(site.function));
+    let mut order = Vec::from_iter(shown);
+    let others = loads.len() - order.len();
     let limit = limit.map_or(usize::MAX, |limit| limit as usize);
     if order.len() > limit {
         order.sort_by_key(|(site, load)| (std::cmp::Reverse(load.count), *site));
@@ -79,6 +83,9 @@ pub fn load_values_text(
     let total: u64 = loads.iter().map(|(_, load)| load.count).sum();
     let instructions = counted(loads.len() as u64, "instruction");
     writeln!(out, "{instructions}, {}", counted(total, "load"))?;
+    if let Some(own) = scene.own {
+        left_out(out, own, others as u64, "instruction")?;
+    }
     Ok(order.len() > limit)
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::document::objects::{Function, digits};
 use crate::document::{Document, NoRows, begin};
+use crate::name::short_type;
 use crate::number::{counted, grouped};
 use crate::plain::plain;
 use crate::render::Render;
@@ -127,7 +128,12 @@ impl VariableThere {
     /// # Errors
     /// If `out` fails.
     pub fn head(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        write!(out, "{} ({})", plain(&self.name), plain(&self.type_name))?;
+        write!(
+            out,
+            "{} ({})",
+            plain(&self.name),
+            plain(&short_type(&self.type_name))
+        )?;
         match (&self.value, &self.unavailable) {
             (Some(value), _) => write!(out, " = {}", plain(value))?,
             (None, Some(why)) => write!(out, ": {}", plain(why))?,

@@ -5,7 +5,7 @@ mod json;
 mod text;
 
 use afterimage_ids::FuncId;
-use afterimage_profile::Source;
+use afterimage_profile::{OwnFunctions, Source};
 use afterimage_program::Names;
 
 pub(crate) use self::form::series;
@@ -22,6 +22,8 @@ pub struct PathNames<'a> {
     pub names: &'a Names,
     /// The source files.
     pub source: &'a dyn Source,
+    /// The functions that text shows, if it leaves out others.
+    pub own: Option<&'a OwnFunctions<'a>>,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
 }

@@ -237,12 +237,7 @@ impl<'r> RankView<'r> {
     /// The source of the code that the text shows: all of it if the program has no code of the
     /// user's own.
     fn folded(&self) -> Folded<'r> {
-        let folded = Folded::new(self.source, self.code);
-        if folded.shows_any() {
-            folded
-        } else {
-            Folded::new(self.source, &CodeFilter::All)
-        }
+        Folded::if_any(self.source, self.code)
     }
 
     fn shown_rows(&self) -> &'r [RankedLine] {

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use afterimage_analyses::dataflow::PathRedundancy;
 use afterimage_analyses::redundancy::{OperatorRedundancy, Redundancy};
-use afterimage_ids::{NodeId, PrimaryMap};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
 
@@ -59,6 +59,8 @@ pub struct RedundancyReport {
     pub operators: Vec<OperatorRedundancy>,
     /// The number of operators in question.
     pub all: u64,
+    /// The number of these operators that are left out, because they belong to other code.
+    pub left_out: u64,
     /// The results by the path alone for the shown operators, in program order.
     pub by_path: Vec<PathRedundancy>,
     /// The maximum number of routes through paths to list for each operator.
@@ -80,6 +82,7 @@ impl RedundancyReport {
         redundancy: Redundancy,
         function: Option<String>,
         top: Option<u64>,
+        shows: impl Fn(FuncId) -> bool,
     ) -> Self {
         let mut operators = redundancy.operators;
         let sum = |of: fn(&OperatorRedundancy) -> u64| operators.iter().map(of).sum();
@@ -93,6 +96,8 @@ impl RedundancyReport {
             instructions: redundancy.instructions,
             ..Self::default()
         };
+        operators.retain(|operator| shows(operator.site.function));
+        report.left_out = report.all - operators.len() as u64;
         operators.sort_by_key(|operator| Reverse((operator.redundant, operator.within)));
         operators.truncate(top.map_or(usize::MAX, |top| top as usize));
         report.operators = operators;

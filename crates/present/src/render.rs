@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
-use crate::{PresentError, Style};
+use crate::{PresentError, Style, narrow};
 
 /// A format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub fn render(
     style: Style,
 ) -> Result<(), PresentError> {
     match format.into() {
-        Format::Text => report.text(out, style),
+        Format::Text => narrow(out, style, |out| report.text(out, style)),
         Format::Json => report.json(out),
         Format::Csv => report.csv(out),
         Format::Dot => report.dot(out),

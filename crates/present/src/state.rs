@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use afterimage_profile::SourceLine;
 use afterimage_replay::state::{Frame, InlinedCall, Local, Shown, StateReport, Writer, Written};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -590,10 +591,15 @@ impl From<&Local> for StateLocal {
     }
 }
 
+/// Where the user's own code was last executed, with the time, if that is known.
+pub struct LastOwn(pub Option<(SourceLine, u64)>);
+
 /// The state at a moment.
 pub struct StateView {
     /// The state.
     pub report: StateReport,
+    /// For text, if no function of the state belongs to the user's own code.
+    pub before: Option<LastOwn>,
     /// The results of the invoked function, if the moment is its end.
     pub results: Option<Vec<ResultValue>>,
 }
@@ -603,6 +609,17 @@ impl Render for StateView {
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         state_text(out, &self.report, style)?;
+        if let Some(LastOwn(last)) = &self.before {
+            let line = match last {
+                Some((line, t)) => format!(
+                    "none of these functions is your own; your code was last at {}, t={}: --at {t}",
+                    plain(&line.to_string()),
+                    grouped(*t)
+                ),
+                None => "none of these functions is your own".to_owned(),
+            };
+            writeln!(out, "{}", wrapped(&line, style.width, 2))?;
+        }
         let results = self.results.as_deref();
         if let Some(results) = results.filter(|results| !results.is_empty()) {
             let returned = with_results("returned", Some(results));

@@ -5,7 +5,7 @@ mod json;
 mod text;
 
 use afterimage_ids::OrigOffset;
-use afterimage_profile::{ProfileError, Source};
+use afterimage_profile::{OwnFunctions, ProfileError, Source};
 use afterimage_program::{Location, Names};
 use afterimage_replay::steps::{Level, Operators, Step};
 
@@ -23,6 +23,8 @@ pub struct StepScene<'a> {
     pub operators: &'a Operators<'a>,
     /// The source files.
     pub source: &'a dyn Source,
+    /// The functions that text shows, if it leaves out others.
+    pub own: Option<&'a OwnFunctions<'a>>,
     /// The number of memories.
     pub memories: u32,
     /// The style of text.

@@ -138,7 +138,7 @@ impl Table {
 const GAP: &str = "  ";
 
 /// The columns to drop on a narrow terminal, the least useful to a reader of source first.
-const DROPPED: [&str; 13] = [
+const DROPPED: [&str; 17] = [
     "block",
     "edge",
     "from",
@@ -152,6 +152,10 @@ const DROPPED: [&str; 13] = [
     "by path",
     "same call",
     "executed",
+    "path",
+    "blocks",
+    "operator",
+    "values",
 ];
 
 /// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
@@ -176,7 +180,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     let mut lines = String::new();
     let mut taken = 0;
     for (i, word) in text.split(' ').enumerate() {
-        let room = width(word) + usize::from(i > 0);
+        let room = shown_width(word) + usize::from(i > 0);
         if i > 0 && taken + room > columns {
             lines.truncate(lines.trim_end_matches(' ').len());
             lines += &format!("\n{:indent$}", "");
@@ -186,9 +190,87 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
             taken += 1;
         }
         lines += word;
-        taken += width(word);
+        taken += shown_width(word);
     }
     lines
+}
+
+/// Like [`width`], of text that may have colours.
+fn shown_width(text: &str) -> usize {
+    if !text.contains('\x1b') {
+        return width(text);
+    }
+    let plain = COLORS
+        .iter()
+        .fold(text.to_owned(), |text, color| text.replace(color, ""));
+    width(&plain)
+}
+
+/// Passes `report` a writer that wraps lines wider than the terminal at word boundaries. The lines
+/// that follow are indented like the first, and a little more. Words are never broken.
+///
+/// # Errors
+/// If `report` or `out` fails.
+pub fn narrow<T, E: From<io::Error>>(
+    out: &mut dyn Write,
+    style: Style,
+    report: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+) -> Result<T, E> {
+    let Some(room) = style.width.filter(|room| *room > LEAST_CELL) else {
+        return report(out);
+    };
+    let mut narrow = Narrow {
+        out,
+        room,
+        line: Vec::new(),
+    };
+    let told = report(&mut narrow)?;
+    narrow.end()?;
+    Ok(told)
+}
+
+/// Wraps lines.
+struct Narrow<'o> {
+    out: &'o mut dyn Write,
+    room: usize,
+    /// The line that has no end yet.
+    line: Vec<u8>,
+}
+
+impl Narrow<'_> {
+    fn end(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        match str::from_utf8(&line) {
+            Ok(text) if line.len() > self.room && shown_width(text) > self.room => {
+                let indent = text.len() - text.trim_start_matches(' ').len();
+                let indent = (indent + 2).min(self.room / 2);
+                let lines = wrapped(text, Some(self.room), indent);
+                self.out.write_all(lines.as_bytes())
+            }
+            _ => self.out.write_all(&line),
+        }
+    }
+}
+
+impl Write for Narrow<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, is_ended) = match part.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (part, false),
+            };
+            self.line.extend_from_slice(text);
+            if is_ended {
+                self.end()?;
+                self.out.write_all(b"\n")?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Returns the number of bytes of these characters that fit into `room` columns.
@@ -348,6 +430,25 @@ mod tests {
         assert_eq!(text, "name  text\n計算  1\ncafe\u{301}  計算する関数\n");
         assert_eq!(shortened("計算する関数", 11, 5), "計算…関数");
         assert_eq!(shortened("計算する関数", 10, 0), "計算する…");
+    }
+
+    #[test]
+    fn lines_are_as_wide_as_the_terminal() {
+        let told = |text: &str| {
+            let mut out = Vec::new();
+            let style = Style {
+                color: true,
+                width: Some(20),
+            };
+            narrow(&mut out, style, |out| out.write_all(text.as_bytes())).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let line = "  one two three four five\nshort";
+        assert_eq!(told(line), "  one two three four\n    five\nshort");
+        let colored = "\x1b[1mone two three four\x1b[0m\n";
+        assert_eq!(told(colored), colored);
+        let word = "a/path/that/nothing/can/break\n";
+        assert_eq!(told(word), word);
     }
 
     #[test]

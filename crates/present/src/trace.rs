@@ -10,6 +10,7 @@ mod text;
 use std::error::Error;
 
 use afterimage_ids::{BlockId, FuncId};
+use afterimage_profile::OwnFunctions;
 use afterimage_program::Names;
 use afterimage_replay::paths::{
     BlockPlace, CallEntry, CallTree, CallsOf, Numbering, Places, Window,
@@ -44,6 +45,8 @@ pub struct Scene<'a, S> {
     pub names: &'a Names,
     /// The source places of blocks.
     pub places: &'a Places<'a>,
+    /// The functions that text shows, if it leaves out others.
+    pub own: Option<&'a OwnFunctions<'a>>,
     /// The text of source files.
     pub sources: &'a dyn Sources,
     /// A description of the missing parts of the path; empty if it is complete.
@@ -100,6 +103,16 @@ where
 }
 
 impl<S> Scene<'_, S> {
+    /// Whether text shows an activation of a function.
+    pub(crate) fn shows(&self, function: FuncId) -> bool {
+        self.own.is_none_or(|own| own.shows(function))
+    }
+
+    /// Whether text shows a block. Code of a shown function may be inlined into a library's.
+    fn shows_block(&self, function: FuncId, block: BlockId) -> Result<bool, PresentError> {
+        Ok(self.shows(function) || self.place(function, block)?.position.is_some())
+    }
+
     /// Returns the place of a block. Every block of a path is in the program.
     fn place(&self, function: FuncId, block: BlockId) -> Result<BlockPlace, PresentError> {
         let place = self.places.block(function, block)?;

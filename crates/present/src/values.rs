@@ -159,6 +159,8 @@ pub struct ValueCount {
     pub value: RoleValue,
     /// The number of occurrences.
     pub times: u64,
+    /// The number of the first execution with this value, from 1.
+    pub first: u64,
 }
 
 /// Returns the rank of a value among values of its type.
@@ -315,10 +317,12 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
     }
     writeln!(
         out,
-        "    {} different values, from {} to {}; {}",
+        "    {} different values, from {} (first #{}) to {} (first #{}); {}",
         grouped(counts.len() as u64),
         show(smallest),
+        grouped(smallest.first),
         show(largest),
+        grouped(largest.first),
         most_often(&show(most), most.times)
     )?;
     Ok(())

@@ -30,7 +30,7 @@ pub use compare::{Comparison, Measured, Pair, Pairs};
 pub use error::ProfileError;
 pub use frequency::block_counts;
 pub use lines::LineCount;
-pub use mine::{CodeFilter, Folded, is_library, is_library_name};
+pub use mine::{CodeFilter, Folded, OwnFunctions, is_library, is_library_name};
 pub use profile::{FunctionProfile, Profile, Stop, Totals};
 pub use prologue::{PrologueEnd, prologue_end};
 pub use report::{By, LeftOut, Options, Report, Sort};

@@ -1,10 +1,12 @@
 //! Distinguishes the user's own code from library code.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use afterimage_ids::OrigOffset;
-use afterimage_program::{FileId, InlinedFrame, Location, NoDebug};
+use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_program::{FileId, InlinedFrame, Location, Names, NoDebug, Program};
 use glob::{MatchOptions, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 
@@ -93,12 +95,22 @@ pub fn is_library(path: &str) -> bool {
 /// two underscores for the implementation, and the linker makes `_start.command_export`.
 pub fn is_library_name(name: &str) -> bool {
     // Constructors with priorities up to 100 are also reserved for the implementation.
-    const BEGINNINGS: [&str; 5] = ["__", "_GLOBAL__I_000", "std::", "core::", "alloc::"];
+    const BEGINNINGS: [&str; 7] = [
+        "__",
+        "_GLOBAL__I_000",
+        "std::",
+        "core::",
+        "alloc::",
+        // If the user's own, these have lines.
+        "operator new",
+        "operator delete",
+    ];
     let of_library = |name: &str| BEGINNINGS.iter().any(|begin| name.starts_with(begin));
     if name.ends_with(".command_export") {
         return true;
     }
-    let name = name.trim_start_matches('<');
+    let name = name.trim_start_matches(['<', '&']);
+    let name = name.strip_prefix("mut ").unwrap_or(name);
     match name.split_once(" as ") {
         // Implementations for the language's own types, such as `&str`, come from libraries.
         Some((of, path)) if !of.contains("::") => of_library(path),
@@ -126,6 +138,7 @@ pub struct Folded<'s> {
     source: &'s dyn Source,
     shown: Vec<bool>,
     is_all: bool,
+    is_mixed: bool,
 }
 
 impl<'s> Folded<'s> {
@@ -133,11 +146,21 @@ impl<'s> Folded<'s> {
     pub fn new(source: &'s dyn Source, filter: &CodeFilter) -> Self {
         let shown = source.files().iter().map(|path| filter.shows(path));
         let shown = shown.collect();
-        let is_all = *filter == CodeFilter::All;
         Self {
             source,
             shown,
-            is_all,
+            is_all: *filter == CodeFilter::All,
+            is_mixed: matches!(filter, CodeFilter::Files(_)),
+        }
+    }
+
+    /// Like [`new`](Self::new), but shows all code if the filter matches none.
+    pub fn if_any(source: &'s dyn Source, filter: &CodeFilter) -> Self {
+        let folded = Self::new(source, filter);
+        if folded.shows_any() {
+            folded
+        } else {
+            Self::new(source, &CodeFilter::All)
         }
     }
 
@@ -155,6 +178,24 @@ impl<'s> Folded<'s> {
     /// library.
     pub fn shows_all(&self) -> bool {
         self.is_all
+    }
+
+    /// Whether the code of a function is shown, given its name and its declaration or first line.
+    /// Code without lines may be the user's own, compiled without debug information.
+    pub fn shows_function(&self, name: &str, position: Option<Location>) -> bool {
+        match position {
+            Some(at) => self.shows(at.file),
+            None => self.is_all || !is_library_name(name),
+        }
+    }
+
+    /// The code that is left out, in words.
+    pub fn left_out(&self) -> &'static str {
+        if self.is_mixed {
+            "other code"
+        } else {
+            "library code"
+        }
     }
 
     /// Whether the code of any file is shown.
@@ -215,6 +256,44 @@ impl Source for Folded<'_> {
     }
 }
 
+/// The functions of shown code. Text leaves out the others, or shows the line that called them.
+pub struct OwnFunctions<'a> {
+    /// The lines of shown code.
+    pub folded: &'a Folded<'a>,
+    program: &'a Program,
+    names: &'a Names,
+    known: RefCell<HashMap<FuncId, bool>>,
+}
+
+impl<'a> OwnFunctions<'a> {
+    /// The functions of a program that a source map shows.
+    pub fn new(folded: &'a Folded<'a>, program: &'a Program, names: &'a Names) -> Self {
+        Self {
+            folded,
+            program,
+            names,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Whether a function's code is shown.
+    pub fn shows(&self, function: FuncId) -> bool {
+        if let Some(&known) = self.known.borrow().get(&function) {
+            return known;
+        }
+        let position = self.program.function(function).and_then(|function| {
+            let source = self.folded.source;
+            let mut offsets = (function.body.start.0..function.body.end.0).map(OrigOffset);
+            let declared = source.declared(function.body.start);
+            declared.or_else(|| offsets.find_map(|offset| source.locate(offset)))
+        });
+        let name = self.names.function(function);
+        let shown = self.folded.shows_function(name, position);
+        self.known.borrow_mut().insert(function, shown);
+        shown
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +306,10 @@ mod tests {
             "core::fmt::write",
             "<alloc::string::String as core::fmt::Write>::write_str",
             "<&str as core::fmt::Debug>::fmt",
+            "<&core::num::error::IntErrorKind as core::fmt::Debug>::fmt",
+            "<&mut core::fmt::Formatter as core::fmt::Write>::write_str",
+            "operator new(unsigned long)",
+            "operator delete[](void*)",
         ] {
             assert!(is_library_name(library), "{library}");
         }
@@ -234,6 +317,7 @@ mod tests {
             "main",
             "app::main",
             "<app::Row as core::fmt::Debug>::fmt",
+            "<&app::Row as core::fmt::Debug>::fmt",
             "<&app::Row as app::Show>::show",
             "<u32 as app::Show>::show",
         ] {

@@ -9,10 +9,7 @@ use std::collections::HashMap;
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 
 use crate::walk::code_blocks;
-use crate::{
-    Folded, Line, LineCount, OperatorCount, Profile, ProfileError, Source, Stop, is_library_name,
-    lines,
-};
+use crate::{Folded, Line, LineCount, OperatorCount, Profile, ProfileError, Source, Stop, lines};
 
 /// The lines of shown code, with the cost of everything they executed, including library code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,10 +97,8 @@ impl Profile<'_> {
             self.operators(function, of, &mut operators)?;
             let first = operators.iter().find_map(|operator| operator.position);
             let declared = self.source.declared(function.body.start);
-            let own = match declared.or(first) {
-                Some(at) => folded.shows(at.file),
-                None => !is_library_name(self.names().function(function.id)),
-            };
+            let name = self.names().function(function.id);
+            let own = folded.shows_function(name, declared.or(first));
             fold(&mut operators, folded);
             lines::add_lines(function, counts, &operators, &mut costs.whole.lines)
                 .ok_or_else(overflow)?;

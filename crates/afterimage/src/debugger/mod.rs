@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
-use afterimage_profile::{Folded, Source, Stop};
+use afterimage_profile::{Folded, OwnFunctions, Source, Stop};
 use afterimage_program::{InlinedFrame, SourceMap};
 use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, RecordedPath};
 pub use afterimage_replay::state::Local;
@@ -109,6 +109,7 @@ pub fn with_debugger<R>(
             names: &names,
             source,
             operators: &operators,
+            own: &OwnFunctions::new(&folded, session.program(), &names),
         };
         let mut run = session.run_from_checkpoints()?;
         if stretched.is_none() {

@@ -186,7 +186,7 @@ impl Finder<'_, '_> {
             },
         };
         let by = OperatorUse {
-            execution: self.execution(time, function, offset),
+            execution: self.execution(time, function, offset)?,
             values,
             bytes: Some(found.bytes).filter(|bytes| *bytes > 0),
             elements: Some(found.elements).filter(|elements| *elements > 0),
@@ -265,6 +265,10 @@ impl Finder<'_, '_> {
             last_offset: offsets.last().map(|offset| offset.0),
             source: first.and_then(|at| self.scene.located(at)),
             statements,
+            own: match first {
+                Some(first) => self.own.at((function.id, first), block.time)?,
+                None => None,
+            },
         })
     }
 }

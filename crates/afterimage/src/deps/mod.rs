@@ -23,6 +23,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::explain::Scene;
+use crate::own::OwnLines;
 use crate::places::{Site, chosen, statements};
 
 /// Asks what an execution of a statement depends on, or what depends on it.
@@ -70,6 +71,7 @@ impl DepsQuery {
         let finder = Finder {
             scene,
             query: self,
+            own: OwnLines::new(traced, values.path(), (scene.folded(), scene.names)),
             index: OperatorIndex::new(&module.program, &module.bytes),
             trapped: traced.trap()?,
             named: RefCell::default(),
@@ -124,6 +126,7 @@ struct Point {
 struct Finder<'s, 'a> {
     scene: &'s Scene<'s, 'a>,
     query: &'s DepsQuery,
+    own: OwnLines<'s>,
     index: OperatorIndex<'a>,
     /// The operator that trapped, if the run ended with a trap.
     trapped: Option<Trap>,
@@ -170,7 +173,7 @@ impl Finder<'_, '_> {
             }
         }
         Ok(DepsStatement {
-            execution: self.execution(execution.time, site.function, site.offset),
+            execution: self.execution(execution.time, site.function, site.offset)?,
             number: execution.number,
             values,
             trapped: trapped.map(str::to_owned),
@@ -402,7 +405,7 @@ impl Finder<'_, '_> {
             return Ok((Dependence::new(role, DependsOn::Block { t: time }), None));
         };
         let (_, function, offset) = self.when(instance, op)?;
-        let at = self.execution(time, function, offset);
+        let at = self.execution(time, function, offset)?;
         let from = match controller {
             Controller::Call { .. } => DependsOn::Call(at),
             Controller::Throw { .. } => DependsOn::Throw(at),
@@ -438,19 +441,20 @@ impl Finder<'_, '_> {
     /// Describes an operator in an execution of a node.
     fn executed(&self, instance: Instance, op: OpId) -> Result<DepsExecution> {
         let (time, function, offset) = self.when(instance, op)?;
-        Ok(self.execution(time, function, offset))
+        self.execution(time, function, offset)
     }
 
     /// Describes an operator of an execution. The text is added later.
-    fn execution(&self, t: u64, function: FuncId, offset: OrigOffset) -> DepsExecution {
+    fn execution(&self, t: u64, function: FuncId, offset: OrigOffset) -> Result<DepsExecution> {
         self.named.borrow_mut().insert(offset);
-        DepsExecution {
+        Ok(DepsExecution {
             function: Function::new(self.scene.names, function),
             operator: String::new(),
             offset: offset.0,
             source: self.scene.located(offset),
             t,
-        }
+            own: self.own.at((function, offset), t)?,
+        })
     }
 
     /// Adds the texts of operators.

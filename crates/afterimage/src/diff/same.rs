@@ -95,6 +95,7 @@ pub fn same<R>(
         top: query.top,
     };
     let scenes = [0, 1].map(|side| StepScene {
+        own: None,
         names: &names[side],
         operators: &operators[side],
         source: sources[side],

@@ -12,7 +12,8 @@ use afterimage_present::info::{
     InfoCheckpoints, InfoFrame, InfoPart, InfoPath, InfoReport, InfoSection, InfoSimulation,
     InfoSlice, InfoStreams, InfoValues,
 };
-use afterimage_program::Module;
+use afterimage_profile::{CodeFilter, Folded, OwnFunctions, Source};
+use afterimage_program::{Location, Module};
 use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::steps::{FileCheckpoints, recorded_checkpoints};
 use afterimage_replay::values::{recorded_epochs, recorded_values};
@@ -38,7 +39,8 @@ fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
 }
 
 /// Reports the contents of a recording. Parts that cannot be read are listed among the problems.
-/// `sized` adds the sizes of the parts, and `listed` the list of embedded source files.
+/// `sized` adds the sizes of the parts, and `listed` the list of embedded source files. Text shows
+/// the frames of code that `code` selects.
 ///
 /// # Errors
 /// If the command, or the end of the run, cannot be read.
@@ -47,23 +49,30 @@ pub fn info(
     file: &TraceFile,
     loaded: &Loaded,
     (sized, listed): (bool, bool),
+    code: &CodeFilter,
     monitor: &dyn Monitor,
 ) -> Result<InfoReport> {
     let meta = file.meta()?;
     let end = file.end()?;
     let source = source_map(at, loaded, monitor);
     let names = loaded.names(&source);
+    let folded = Folded::if_any(&source, code);
+    let own = OwnFunctions::new(&folded, &loaded.program, &names);
+    let position = |at: Location| Position::new(source.path(at.file), at);
     let frames: &[Frame] = end.as_ref().map_or(&[], |e| &e.frames);
     let rows = frames
         .chunk_by(|a, b| (a.function, a.offset) == (b.function, b.offset))
         .take(FRAMES)
-        .map(|same| InfoFrame {
-            function: Function::new(&names, same[0].function),
-            offset: same[0].offset.0,
-            source: source
-                .locate(same[0].offset)
-                .map(|at| Position::new(source.path(at.file), at)),
-            times: same.len(),
+        .map(|same| {
+            let around = folded.locate(same[0].offset);
+            InfoFrame {
+                function: Function::new(&names, same[0].function),
+                offset: same[0].offset.0,
+                source: source.locate(same[0].offset).map(position),
+                times: same.len(),
+                around: around.map(position),
+                library: around.is_none() && !own.shows(same[0].function),
+            }
         })
         .collect::<Vec<_>>();
     let mut problems = Vec::new();
@@ -129,6 +138,7 @@ pub fn info(
         running: end.is_none() && matches!(writer(at), Ok(Some(_))),
         frames: rows,
         frames_total: frames.len(),
+        hidden_code: folded.left_out(),
         clock: end.as_ref().and_then(|e| e.clock),
         events: end.as_ref().map(|e| e.events),
         host_calls: end.as_ref().map(|e| e.host_call_counts.iter().sum()),

@@ -6,8 +6,8 @@ use afterimage_ids::OrigOffset;
 use afterimage_present::document::JsonLines;
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{
-    MemoryPart, MemoryReport, PresentError, StepRow, StepScene, Stretch, Style, TraceHead,
-    VariableThere, grouped, step_rows, steps_text,
+    MemoryPart, MemoryReport, StepRow, StepScene, Stretch, Style, TraceHead, VariableThere,
+    grouped, step_rows, steps_text,
 };
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::named::with_names;
+use crate::own::OwnLines;
 use crate::rows::{Form, MORE, Rows, next_of};
 use crate::steps::follow;
 use crate::text::pasted;
@@ -190,12 +191,21 @@ impl MemoryQuery {
             names: &names,
             operators: &operators,
             source,
+            own: None,
             memories: loaded.program.memories,
             style: Style::default(),
         };
+        let folded = session.folded(source);
+        let own = OwnLines::new(session, session.path()?, (&folded, &names));
         let row = |access: &NearestAccess| {
-            Ok::<_, PresentError>(match access {
-                NearestAccess::Step(step) => Some(Some(StepRow::new(&scene, step)?)),
+            Ok::<_, anyhow::Error>(match access {
+                NearestAccess::Step(step) => {
+                    let mut row = StepRow::new(&scene, step)?;
+                    if let Some(offset) = row.offset {
+                        row.own = own.at((step.function, OrigOffset(offset)), step.time)?;
+                    }
+                    Some(Some(row))
+                }
                 NearestAccess::Never => Some(None),
                 NearestAccess::Beyond(_) => None,
             })

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use afterimage_present::grouped;
 use afterimage_replay::paths::FileSegments;
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceFile};
@@ -226,7 +227,10 @@ pub(crate) fn add_values(
         return Err(Reason::Cancelled { how });
     }
     if cancelled && adds == Adds::Instead {
-        let how = format!("at t={}: the recording keeps its old values", index.length);
+        let how = format!(
+            "at t={}: the recording keeps its old values",
+            grouped(index.length)
+        );
         return Err(Reason::Cancelled { how });
     }
     checkpoints.finish(index.nodes, INTERVAL)?;
@@ -269,7 +273,7 @@ pub(crate) fn add_values(
         let how = format!(
             "at t={}: questions before that are answered; continue from there with: afterimage \
              build --lens full{window} {}{filters}",
-            index.length,
+            grouped(index.length),
             pasted(at)
         );
         return Err(Reason::Cancelled { how });

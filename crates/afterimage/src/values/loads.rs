@@ -18,7 +18,7 @@ use crate::steps::follow;
 pub fn write_load_values(session: &Session, to: &Rows<'_>) -> Result<()> {
     let loads = follow(session, |run, log| Ok(load_values(run, log)?))?;
     with_names(session, |program| {
-        let scene = program.scene(to.style);
+        let scene = program.own_scene(to.style);
         to.write(MORE, |out| match to.form {
             Form::Text => load_values_text(out, &scene, &loads, to.limit),
             Form::Json | Form::Bin => load_values_json(out, &scene, &loads).map(|()| false),

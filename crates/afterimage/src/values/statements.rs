@@ -11,7 +11,7 @@ use afterimage_present::values::{
 };
 use afterimage_profile::Source;
 use afterimage_replay::Trap;
-use afterimage_replay::steps::{ExecutionRange, ValueCounts, count_values};
+use afterimage_replay::steps::{CountedValue, ExecutionRange, ValueCounts, count_values};
 use afterimage_replay::values::{
     Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
@@ -254,13 +254,14 @@ impl<'a> ValuesContext<'_, 'a> {
         let gives = !counted.is_empty();
         let mut more = 0;
         if self.query.detail == Detail::Histogram {
-            counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+            counted.sort_by_key(|counted| std::cmp::Reverse(counted.times));
             more = (counted.len() as u64).saturating_sub(self.query.limit);
             counted.truncate(usize::try_from(self.query.limit).unwrap_or(usize::MAX));
         }
-        let counts = counted.iter().map(|(value, times)| ValueCount {
-            value: role_value(value),
-            times: *times,
+        let counts = counted.iter().map(|counted| ValueCount {
+            value: role_value(&counted.value),
+            times: counted.times,
+            first: counted.first,
         });
         Rows {
             gives,
@@ -308,11 +309,16 @@ impl<'a> ValuesContext<'_, 'a> {
             all.get(self.values, number)
         });
         if self.query.is_summed() {
-            let mut counted: BTreeMap<(u64, u64), (TypedValue, u64)> = BTreeMap::new();
+            let mut counted: BTreeMap<(u64, u64), CountedValue> = BTreeMap::new();
             let mut trapped = None;
             while let Some(execution) = executions.next().transpose()?.flatten() {
                 for value in self.types.results_of(self.values, &execution, site.op)? {
-                    counted.entry(value.bits).or_insert((value, 0)).1 += 1;
+                    let counted = counted.entry(value.bits).or_insert(CountedValue {
+                        value,
+                        times: 0,
+                        first: execution.number,
+                    });
+                    counted.times += 1;
                 }
                 let trap = self.trap_at(site, &execution);
                 trapped = trapped.or(trap.map(|trap| trap.why.clone()));

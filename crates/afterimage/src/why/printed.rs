@@ -292,10 +292,12 @@ fn explained(
         at_begin
             || end == around.len() && number.at.end == line.len() && ends < put.before + put.bytes
     };
-    let number = Digits::around(line, at - begin).filter(|_| whole == Whole::Number);
-    if let Some(number) = number.filter(|number| !is_cut(number)) {
+    let mut readings = Digits::readings(line, at - begin);
+    readings.retain(|number| whole == Whole::Number && !is_cut(number));
+    let positions = readings.iter().map(|number| number.at.clone());
+    if let Some(positions) = positions.max_by_key(ExactSizeIterator::len) {
         let mut written = Vec::new();
-        for position in number.at.clone() {
+        for position in positions {
             if let Some(range) = put.range(begins + position as u64, 1) {
                 let caller = held.caller(&scene.host)?;
                 written.push(written_before(&scene.walk(), &scene.host, caller, range)?);
@@ -304,9 +306,16 @@ fn explained(
         let traced = scene.traced;
         let budget = Budget::new(traced.epochs()?, traced.path()?.segments());
         let room = || budget.as_ref().map_or(Room::Looking, Budget::room);
-        let found = printed_value(&scene.walk(), &scene.types, (&number, &written), room)?;
-        if let Some(found) = found {
-            let value = value_text(found.ty, found.bits);
+        let found = printed_value(&scene.walk(), &scene.types, (&readings, &written), room)?;
+        if let Some((reading, found)) = found {
+            let number = &readings[reading];
+            let value = match found.is_wide {
+                true => format!(
+                    "{} (128 bits, of which the low half is followed)",
+                    number.text
+                ),
+                false => value_text(found.ty, found.bits),
+            };
             return Ok(Start {
                 from: Some(Held::At(At::Register(found.instance, found.register))),
                 ty: Some(found.ty),

@@ -138,7 +138,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let joined = if stack.is_some() { ";" } else { ":" };
     let how = &death.how;
     let index = match (code, &operand) {
-        (Some(TrapCode::BadSignature), Some(blamed)) => {
+        (Some(TrapCode::BadSignature | TrapCode::IndirectCallToNull), Some(blamed)) => {
             let value = &blamed.value;
             Some(scene.values.value(value.instance, value.register)?.0)
         }

@@ -96,6 +96,7 @@ fn paths_have_all_blocks_and_facts_are_about_all_executions() {
         about: PathsAbout::Traces(Default::default()),
         function: None,
         top: None,
+        own: false,
     };
     let paths = json(&session.paths(&sent(query)).unwrap());
     let rows = paths["rows"].as_array().unwrap().iter();
@@ -126,6 +127,7 @@ fn what_is_redundant_and_what_is_missed_is_counted_over_all_steps() {
         function: Some("step".to_owned()),
         top: None,
         ways: 0,
+        own: false,
         by_path: false,
     };
     let found = session.redundancy(&sent(query)).unwrap();

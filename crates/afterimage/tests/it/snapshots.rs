@@ -413,7 +413,7 @@ fn last_steps(session: &Session, level: Level, last: u64, to: Option<String>) ->
         bounds: Bounds { from: None, to },
         ..TraceQuery::new(level)
     };
-    let is_stretch = query.use_words(session).unwrap();
+    let is_stretch = query.use_words(session, Form::Json).unwrap();
     if !is_stretch {
         session.ensure_path().unwrap();
     }

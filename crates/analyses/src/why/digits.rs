@@ -1,6 +1,6 @@
 //! Finds the number whose digits were printed.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use afterimage_machine::Register;
@@ -23,14 +23,38 @@ pub struct Digits {
 #[derive(Clone, Debug, PartialEq)]
 enum Number {
     Integer {
-        magnitude: u64,
+        magnitude: u128,
         is_negative: bool,
+        radix: Radix,
     },
     /// A decimal number. Contains the number of digits after the point and the exponent, if any.
     Decimal {
         places: usize,
         exponent: Option<i32>,
     },
+}
+
+/// The radix in which an integer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Radix {
+    /// Decimal, or hexadecimal after `0x`.
+    Written,
+    /// Octal without a prefix.
+    Octal,
+    /// Hexadecimal without a prefix.
+    Hexadecimal,
+}
+
+impl Radix {
+    /// Whether a constant operand shows that digits of this radix were made: a digit's mask, or the
+    /// divisor.
+    fn is_made_with(self, constant: u64) -> bool {
+        match self {
+            Self::Written => true,
+            Self::Octal => matches!(constant, 7 | 8),
+            Self::Hexadecimal => matches!(constant, 15 | 16),
+        }
+    }
 }
 
 /// A value that may be the printed number.
@@ -44,6 +68,8 @@ pub struct Printed {
     pub ty: ValType,
     /// The value, as bits.
     pub bits: Bits,
+    /// Whether the value has 128 bits, in two registers.
+    pub is_wide: bool,
     /// The operator that produces or uses the value.
     pub spot: Spot,
 }
@@ -57,6 +83,51 @@ enum Agrees {
 }
 
 impl Digits {
+    /// The numbers that the digits at `position` of a text may be: decimal or with a prefix, and
+    /// hexadecimal and octal without one. O(text).
+    pub fn readings(text: &[u8], position: usize) -> Vec<Self> {
+        let written = Self::around(text, position);
+        let has_prefix = |digits: &Self| digits.text.contains(['x', 'X']);
+        if written.as_ref().is_some_and(has_prefix) {
+            return Vec::from_iter(written);
+        }
+        let word = Self::word(text, position);
+        let read = |radix, base| {
+            let at = word.clone()?;
+            let text = std::str::from_utf8(&text[at.clone()]).ok()?;
+            let magnitude = u128::from_str_radix(text, base).ok()?;
+            // These digits would mean the same in each radix.
+            (magnitude >= 8).then(|| Self {
+                at,
+                text: text.to_owned(),
+                number: Number::Integer {
+                    magnitude,
+                    is_negative: false,
+                    radix,
+                },
+            })
+        };
+        let others = [read(Radix::Hexadecimal, 16), read(Radix::Octal, 8)];
+        written
+            .into_iter()
+            .chain(others.into_iter().flatten())
+            .collect()
+    }
+
+    /// The word of letters and digits at a position.
+    fn word(text: &[u8], position: usize) -> Option<Range<usize>> {
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        if !text.get(position).is_some_and(is_part) {
+            return None;
+        }
+        let before = text[..position]
+            .iter()
+            .rev()
+            .take_while(|byte| is_part(byte));
+        let after = text[position..].iter().take_while(|byte| is_part(byte));
+        Some(position - before.count()..position + after.count())
+    }
+
     /// Returns the number with a digit, sign or point at `position` in a text. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
@@ -76,9 +147,12 @@ impl Digits {
             if (begin..end).contains(&position) {
                 let written = String::from_utf8_lossy(&text[begin..end]).into_owned();
                 let number = match number? {
-                    Number::Integer { magnitude, .. } => Number::Integer {
+                    Number::Integer {
+                        magnitude, radix, ..
+                    } => Number::Integer {
                         magnitude,
                         is_negative,
+                        radix,
                     },
                     decimal => decimal,
                 };
@@ -114,15 +188,16 @@ impl Digits {
                 &Number::Integer {
                     magnitude,
                     is_negative,
+                    ..
                 },
                 ValType::I32 | ValType::I64,
             ) => {
-                let unsigned = match ty {
+                let unsigned = u128::from(match ty {
                     ValType::I32 => low & u64::from(u32::MAX),
                     _ => low,
-                };
+                });
                 if is_negative {
-                    let is_it = signed < 0 && signed.unsigned_abs() == magnitude;
+                    let is_it = signed < 0 && u128::from(signed.unsigned_abs()) == magnitude;
                     let is_magnitude = unsigned == magnitude;
                     return match (is_it, is_magnitude) {
                         (true, _) => Some(Agrees::Exactly),
@@ -133,6 +208,7 @@ impl Digits {
                 (unsigned == magnitude).then_some(Agrees::Exactly)
             }
             (Number::Decimal { .. }, ValType::I32 | ValType::I64) => None,
+            (Number::Integer { radix, .. }, _) if *radix != Radix::Written => None,
             (Number::Integer { .. }, _) => self.reads(format!("{float:.0}"), shortest()),
             (
                 &Number::Decimal {
@@ -163,6 +239,38 @@ impl Digits {
         }
     }
 
+    /// The numbers of 128 bits that may have been printed, if it is one.
+    fn wide(&self) -> Vec<u128> {
+        match self.number {
+            // Without a large low half, the halves might match by chance.
+            Number::Integer {
+                magnitude,
+                is_negative,
+                ..
+            } if magnitude > u64::MAX.into() && magnitude as u64 > u32::MAX.into() => {
+                let negative = is_negative.then(|| magnitude.wrapping_neg());
+                std::iter::once(magnitude).chain(negative).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a constant shows that its digits were made in the radix in which it is read.
+    fn is_made_with(&self, constant: u64) -> bool {
+        match self.number {
+            Number::Integer { radix, .. } => radix.is_made_with(constant),
+            Number::Decimal { .. } => true,
+        }
+    }
+
+    /// Whether it is read as decimal, or in the radix that it names.
+    fn is_as_written(&self) -> bool {
+        !matches!(
+            self.number,
+            Number::Integer { radix, .. } if radix != Radix::Written
+        )
+    }
+
     /// Whether this text, or the shortest text for the value, was printed.
     fn reads(&self, text: String, shortest: String) -> Option<Agrees> {
         if text == self.text || shortest == self.text {
@@ -185,10 +293,11 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     };
     let integer = |digits: &[u8], radix| {
         let digits = std::str::from_utf8(digits).ok()?;
-        let magnitude = u64::from_str_radix(digits, radix).ok()?;
+        let magnitude = u128::from_str_radix(digits, radix).ok()?;
         Some(Number::Integer {
             magnitude,
             is_negative: false,
+            radix: Radix::Written,
         })
     };
     if text[at] == b'0' && matches!(text.get(at + 1), Some(b'x' | b'X')) {
@@ -233,12 +342,16 @@ const LOOKED_AT: u32 = 20_000;
 pub fn printed_value(
     walk: &Walk<'_, '_>,
     types: &Types<'_>,
-    (digits, written): (&Digits, &[At]),
+    (readings, written): (&[Digits], &[At]),
     room: impl Fn() -> Room,
-) -> Result<Option<Printed>, WhyError> {
+) -> Result<Option<(usize, Printed)>, WhyError> {
+    let mut is_made = Vec::from_iter(readings.iter().map(Digits::is_as_written));
+    let wide = Vec::from_iter(readings.iter().map(Digits::wide));
+    // The halves of wide numbers, as far as they were found.
+    let mut halves: HashMap<u64, Printed> = HashMap::new();
     let mut queue = VecDeque::from_iter(written.iter().copied());
     let mut seen = HashSet::new();
-    let mut found: Option<Printed> = None;
+    let mut found: Option<(usize, Printed)> = None;
     for _ in 0..LOOKED_AT {
         let Some(at) = queue.pop_front() else {
             break;
@@ -284,6 +397,9 @@ pub fn printed_value(
         if next.is_none() || is_table {
             for (operand, ty) in walk.operands(made)?.iter().zip(takes) {
                 if operand.constant {
+                    for (is_made, reading) in is_made.iter_mut().zip(readings) {
+                        *is_made |= reading.is_made_with(operand.value.0);
+                    }
                     continue;
                 }
                 queue.push_back(At::Register(made.instance, operand.register));
@@ -298,14 +414,38 @@ pub fn printed_value(
                 register,
                 ty,
                 bits,
+                is_wide: false,
                 spot,
             };
-            match digits.agrees(ty, bits) {
-                Some(Agrees::Exactly) => return Ok(Some(printed)),
-                Some(Agrees::Magnitude) => {
-                    found.get_or_insert(printed);
+            for (number, reading) in readings.iter().enumerate().filter(|(at, _)| is_made[*at]) {
+                match reading.agrees(ty, bits) {
+                    Some(Agrees::Exactly) => return Ok(Some((number, printed))),
+                    Some(Agrees::Magnitude) => {
+                        found.get_or_insert((number, printed));
+                    }
+                    None => {}
                 }
-                None => {}
+            }
+            if ty != ValType::I64 {
+                continue;
+            }
+            halves.entry(bits.0).or_insert(printed);
+            for (number, values) in wide.iter().enumerate().filter(|(at, _)| is_made[*at]) {
+                for value in values {
+                    let (low, high) = (*value as u64, (*value >> 64) as u64);
+                    if (low == bits.0 || high == bits.0)
+                        && halves.contains_key(&high)
+                        && let Some(&half) = halves.get(&low)
+                    {
+                        let (bits, is_wide) = ((low, high), true);
+                        let whole = Printed {
+                            bits,
+                            is_wide,
+                            ..half
+                        };
+                        return Ok(Some((number, whole)));
+                    }
+                }
             }
         }
     }
@@ -342,7 +482,29 @@ mod tests {
         for position in [0, 1, 2, 6, 13, text.len() - 1] {
             assert_eq!(around(text, position), None, "{position}");
         }
-        assert_eq!(around("99999999999999999999", 3), None);
+        let wide = around("99999999999999999999", 3);
+        assert_eq!(wide, Some(("99999999999999999999".to_owned(), 0..20)));
+        let larger = "9".repeat(40);
+        assert_eq!(around(&larger, 3), None);
+    }
+
+    #[test]
+    fn digits_are_also_read_in_other_radices() {
+        let readings = |text: &str| {
+            let all = Digits::readings(text.as_bytes(), 3).into_iter();
+            let value = |one: Digits| match one.number {
+                Number::Integer { magnitude, .. } => magnitude,
+                Number::Decimal { .. } => 0,
+            };
+            Vec::from_iter(all.map(value))
+        };
+        assert_eq!(readings("a: 41 b"), [41, 0x41, 0o41]);
+        assert_eq!(readings("a: 49 b"), [49, 0x49]);
+        assert_eq!(readings("a: beef b"), [0xbeef]);
+        assert_eq!(readings("a: 0x41 b"), [0x41]);
+        assert_eq!(readings("a: 7 b"), [7]);
+        assert_eq!(readings("a: house"), []);
+        assert!(Radix::Hexadecimal.is_made_with(15) && !Radix::Hexadecimal.is_made_with(10));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use afterimage_analyses::slices::{
 use afterimage_replay::paths::{At as Moment, FileSegments, Window};
 use afterimage_replay::state::{Halt, follow_to};
 use afterimage_replay::steps::{
-    At, ExecutionRange, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted,
-    Within, WriteIndex, count_values, last_steps, memory_at, recorded_checkpoints,
+    At, CountedValue, ExecutionRange, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step,
+    Steps, Wanted, Within, WriteIndex, count_values, last_steps, memory_at, recorded_checkpoints,
 };
 use afterimage_replay::values::{
     Executions, RecordedValues, Types, recorded_epochs, recorded_values,
@@ -365,7 +365,12 @@ fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64
             for number in first..=count {
                 let execution = all.get(values, number).unwrap().unwrap();
                 for value in types.results_of(values, &execution, op).unwrap() {
-                    counts.entry(value.bits).or_insert((value, 0)).1 += 1;
+                    let counted = counts.entry(value.bits).or_insert(CountedValue {
+                        value,
+                        times: 0,
+                        first: number,
+                    });
+                    counted.times += 1;
                 }
             }
             expected.push(Vec::from_iter(counts.into_values()));

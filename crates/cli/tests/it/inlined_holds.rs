@@ -185,7 +185,8 @@ fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
 }
 
 fn collapsed(sandbox: &Sandbox, options: &str) -> Stacks {
-    let words = format!("export app.aft --format collapsed --min 0 --depth 10000 {options}");
+    let words =
+        format!("export app.aft --format collapsed --min 0 --depth 10000 --code all {options}");
     let mut stacks = Stacks::new();
     for line in sandbox.ok(&words).stdout.lines() {
         let (stack, blocks) = line.rsplit_once(' ').unwrap();
@@ -212,7 +213,9 @@ fn assert_holds(sandbox: &Sandbox) -> Stacks {
     // Compare the same stacks in other formats.
     let export = |format: &str| {
         let limits = "--min 0 --depth 10000";
-        sandbox.ok(&format!("export app.aft --format {format} {limits}"))
+        sandbox.ok(&format!(
+            "export app.aft --format {format} --code all {limits}"
+        ))
     };
     assert_eq!(speedscope(&export("speedscope").stdout), all);
     export("pprof -o run.pb.gz");

@@ -63,11 +63,92 @@ fn a_glob_selects_the_files_of_a_profile_in_each_format() {
         "{page}"
     );
     // Nothing is left out silently.
-    sandbox.refused(
+    for words in [
+        "profile app.aft --path nowhere/**",
         "profile app.aft --path nowhere/** --format lcov",
-        125,
-        &["--code"],
+        "calls app.aft --code nowhere/**",
+        "info app.aft --code nowhere/**",
+        "trace app.aft --code nowhere/**",
+    ] {
+        let said = "no source file matches nowhere/**; your own are ";
+        sandbox.refused(words, 125, &[said, "app.rs"]);
+    }
+}
+
+/// Text leaves out library code, says so, and shows it on request. JSON has all of it.
+#[test]
+fn library_code_is_folded_in_each_text() {
+    let sandbox = recorded("b a");
+    let is_library = |text: &str| text.contains(" core::") || text.contains("alloc::");
+    for words in [
+        "trace app.aft --limit all",
+        "trace app.aft --level path --limit all",
+        "trace app.aft --level call --limit all",
+        "calls app.aft --limit 1000",
+        "paths app.aft --limit 1000",
+        "paths app.aft --hot --limit 1000",
+        "redundancy app.aft --limit 1000",
+        "values app.aft --loads --limit 1000",
+    ] {
+        let told = sandbox.ok(words).stdout;
+        assert!(!is_library(&told), "{words}\n{told}");
+        assert!(told.contains("app::main"), "{words}\n{told}");
+        assert!(told.contains("library code"), "{words}\n{told}");
+        let all = sandbox.ok(&format!("{words} --code all")).stdout;
+        assert!(is_library(&all), "{words}\n{all}");
+        assert!(!all.contains("library code"), "{words}\n{all}");
+        let json = sandbox.ok(&format!("{words} --format json")).stdout;
+        assert!(json.contains("core::"), "{words}");
+    }
+    // Times are grouped, and the state at the end is that of the user's own code.
+    let state = sandbox.ok("state app.aft").stdout;
+    let last = state.lines().find(|line| line.starts_with("none of these"));
+    let last = last.unwrap_or_else(|| panic!("{state}"));
+    assert!(last.contains("your code was last at app.rs:"), "{state}");
+    let (_, time) = last.split_once(": --at ").unwrap();
+    let line = sandbox.ok("trace app.aft --level line --last 1").stdout;
+    assert!(
+        line.contains(&format!("t={}", grouped(time))),
+        "{line}\n{state}"
     );
+}
+
+fn grouped(number: &str) -> String {
+    let digits = number.as_bytes().rchunks(3).rev();
+    let parts = digits.map(|part| std::str::from_utf8(part).unwrap());
+    Vec::from_iter(parts).join(",")
+}
+
+/// Statements of a library are shown by the user's line that called it.
+#[test]
+fn dependences_and_memory_name_the_users_line() {
+    let sandbox = recorded("b a");
+    let rows = sandbox.ok("trace app.aft --level memory --format json --limit all");
+    let rows = rows.stdout.lines().skip(1);
+    let rows = rows.map(|row| serde_json::from_str::<Value>(row).unwrap());
+    let is_library = |row: &Value| {
+        let file = row["source"]["file"].as_str();
+        file.is_some_and(|file| file.contains("/library/")) && row["kind"] == "store"
+    };
+    let stores = Vec::from_iter(rows.filter(is_library));
+    let mut named = 0;
+    for store in stores.iter().rev().take(40) {
+        let (time, offset) = (
+            store["t"].as_u64().unwrap(),
+            store["offset"].as_u64().unwrap(),
+        );
+        let at = format!("deps app.aft --at @0x{offset:x}#last --data");
+        let told = sandbox.ok(&at).stdout;
+        assert!(time > 0 && !told.contains("library/"), "{told}");
+        named += usize::from(told.lines().next().unwrap().contains("app.rs:"));
+        let address = store["access"]["address"].as_u64().unwrap();
+        let told = sandbox
+            .ok(&format!("memory app.aft --address {address}"))
+            .stdout;
+        let written = told.lines().find(|line| line.contains("written")).unwrap();
+        assert!(!written.contains("/library/"), "{told}");
+    }
+    assert!(named > 0);
 }
 
 #[test]

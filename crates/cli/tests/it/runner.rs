@@ -29,6 +29,12 @@ mod tests {
     }
 
     #[test]
+    fn gives_up() -> Result<(), String> {
+        println!("before that");
+        Err("no such half".to_owned())
+    }
+
+    #[test]
     #[ignore] // Of the recorded program: the runner must leave it out.
     fn slow() {
         println!("slow indeed");
@@ -45,11 +51,12 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
     let told = ran.stdout.as_str();
     assert_eq!(ran.code, Some(101), "{ran:?}");
     for part in [
-        "\nrunning 4 tests\ntest tests::halves ... ok\ntest tests::larger ... FAILED\ntest tests::slow ... ignored\ntest tests::wrong ... FAILED\n",
+        "\nrunning 5 tests\ntest tests::gives_up ... FAILED\ntest tests::halves ... ok\ntest tests::larger ... FAILED\ntest tests::slow ... ignored\ntest tests::wrong ... FAILED\n",
+        "\n---- tests::gives_up ----\nbefore that\nError: \"no such half\"\nrecording: ",
         "\n---- tests::larger ----\nabout to halve\n",
-        "recording: afterimage/crate.tests.larger.aft\npanicked: index out of bounds: the len is 3 but the index is 3, at crate.rs:4 in crate::half, called from crate.rs:19\n",
+        "recording: afterimage/crate.tests.larger.aft\npanicked: index out of bounds: the len is 3 but the index is 3, at crate.rs:4 in crate::half, called from crate.rs:19\n  called at crate.rs:4 in crate::half\n  called at crate.rs:19 in ",
         "recording: afterimage/crate.tests.wrong.aft\npanicked: assertion `left == right` failed: two is not its half; left: 1; right: 2, at crate.rs:24 in crate::tests::wrong, called from crate.rs:23\n",
-        "\nfailures:\n    tests::larger\n    tests::wrong\n\ntest result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in ",
+        "\nfailures:\n    tests::gives_up\n    tests::larger\n    tests::wrong\n\ntest result: FAILED. 1 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in ",
     ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
@@ -69,7 +76,7 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
         ran.stdout
-            .contains("1 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out;"),
+            .contains("1 passed; 0 failed; 0 ignored; 0 measured; 4 filtered out;"),
         "{ran:?}"
     );
     let ran = sandbox.run("runner crate.wasm --ignored --nocapture");

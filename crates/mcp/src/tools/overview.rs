@@ -109,6 +109,7 @@ impl Question for Arguments {
             session.file(),
             &loaded,
             (false, false),
+            &CodeFilter::All,
             session.monitor(),
         )?;
         let output = asked.answered(|session| Ok(printed(session)?))?;

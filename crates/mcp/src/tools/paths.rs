@@ -60,6 +60,7 @@ impl Question for Arguments {
             },
             function: self.function.clone(),
             top: Some(limit),
+            own: false,
         };
         let session = asked.session()?;
         session.ensure_path()?;

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Unreported, Verdict};
 use crate::PresentError;
+use crate::name::short_type;
 use crate::number::{counted, grouped};
 use crate::table::{plain, shortened};
 use crate::value::value_text;
@@ -167,7 +168,9 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     let (all, known) = (report.arrivals[1], report.rows.len() as u64);
     let (current, stale) = (report.count("current"), report.count("not current"));
     let kind = report.type_name.as_deref();
-    let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
+    let kind = kind.map_or(String::new(), |kind| {
+        format!(" ({})", plain(&short_type(kind)))
+    });
     let of = if known < all {
         format!(
             "the first {} of {} in the optimised run",

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::document::objects::{Function, MemoryRange, TypedValue};
 use crate::number::counted;
+use crate::own::OwnPlace;
 use crate::plain::plain;
 use crate::{PresentError, grouped};
 
@@ -191,14 +192,18 @@ fn operator(execution: &DepsExecution) -> String {
         "@{} {}{}",
         OrigOffset(execution.offset),
         plain(&execution.operator),
-        place_of(execution.source.as_ref(), &execution.function)
+        place_of(
+            execution.own.as_ref(),
+            execution.source.as_ref(),
+            &execution.function
+        )
     )
 }
 
 /// Describes a block that ran because of a decision or call.
 fn run(block: &BlockRun) -> String {
     let t = grouped(block.t);
-    let place = place_of(block.source.as_ref(), &block.function);
+    let place = place_of(block.own.as_ref(), block.source.as_ref(), &block.function);
     let (Some(first), Some(last)) = (block.offset, block.last_offset) else {
         return format!("t={t}  a block without operators{place}");
     };
@@ -207,9 +212,8 @@ fn run(block: &BlockRun) -> String {
     format!("t={t}  @{first}..@{last}, {statements}{place}")
 }
 
-fn place_of(line: Option<&SourceLine>, function: &Function) -> String {
-    let line = line.map_or(String::new(), |line| format!("  {line}"));
-    format!("{}  in {}", plain(&line), plain(&function.name))
+fn place_of(own: Option<&OwnPlace>, line: Option<&SourceLine>, function: &Function) -> String {
+    format!("  {}", OwnPlace::text(own, line, &function.name))
 }
 
 /// Writes the values that an execution gave.

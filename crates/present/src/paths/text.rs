@@ -10,6 +10,7 @@ use super::PathNames;
 use super::form::{SHOWN, TraceForm, Whole, dots, lines};
 use crate::calls::absent;
 use crate::number::{counted, grouped, percent};
+use crate::own::left_out;
 use crate::table::{Align::Left, Align::Right, Paint, Table};
 use crate::{PresentError, Style};
 
@@ -52,7 +53,9 @@ pub fn trace_counts_text(
     }
     let paint = |row: usize| Paint::of_share(counts.rows[row].blocks, counts.blocks);
     table.write(out, style, paint)?;
-    left(out, counts.functions - counts.rows.len() as u64, "function")
+    let more = counts.functions - counts.left_out - counts.rows.len() as u64;
+    left(out, more, "function")?;
+    others(out, names, counts.left_out, "function")
 }
 
 /// The form of a list of a function's unique path traces.
@@ -175,7 +178,9 @@ pub fn hot_text(
     }
     let paint = |row: usize| Paint::of_share(hot.rows[row].instructions, hot.instructions);
     table.write(out, style, paint)?;
-    left(out, hot.paths - hot.rows.len() as u64, "path")
+    let more = hot.paths - hot.left_out - hot.rows.len() as u64;
+    left(out, more, "path")?;
+    others(out, names, hot.left_out, "path")
 }
 
 /// The maximum number of a path's blocks in a table.
@@ -289,6 +294,19 @@ fn first_of(found: &Occurrences) -> FuncId {
 fn open(out: &mut dyn Write, calls: u64) -> std::io::Result<()> {
     if calls > 0 {
         write!(out, "; {} had not returned at the end", grouped(calls))?;
+    }
+    Ok(())
+}
+
+/// Writes how many rows belong to code that is left out.
+fn others(
+    out: &mut dyn Write,
+    names: PathNames<'_>,
+    count: u64,
+    noun: &str,
+) -> Result<(), PresentError> {
+    if let Some(own) = names.own {
+        left_out(out, own, count, noun)?;
     }
     Ok(())
 }

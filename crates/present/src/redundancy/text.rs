@@ -9,6 +9,7 @@ use super::{RedundancyOf, RedundancyReport, RedundancyScene};
 use crate::PresentError;
 use crate::addresses::Shown;
 use crate::number::{counted, grouped, percent};
+use crate::own::left_out;
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
@@ -117,13 +118,16 @@ pub fn redundancy_text(
     table.write(out, steps.style, |row| {
         Paint::of_share(report.operators[row].redundant, report.executions)
     })?;
-    if (report.operators.len() as u64) < report.all {
-        let more = report.all - report.operators.len() as u64;
+    let more = report.all - report.left_out - report.operators.len() as u64;
+    if more > 0 {
         writeln!(
             out,
             "… and {}: see them with --limit N",
             counted(more, noun)
         )?;
+    }
+    if let Some(own) = scene.steps.own {
+        left_out(out, own, report.left_out, noun)?;
     }
     ways(out, scene, report)
 }

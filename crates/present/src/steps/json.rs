@@ -9,6 +9,7 @@ use super::{NextStep, StepScene, level_name};
 use crate::PresentError;
 use crate::document::TakeRows;
 use crate::document::objects::{Function, MemoryRange, Position, TypedValue, digits, position};
+use crate::own::OwnPlace;
 use crate::trace::{Stretch, TraceHead, TraceRow};
 
 /// An executed statement, or an action of the host on memory.
@@ -34,6 +35,9 @@ pub struct StepRow {
     /// Its effect.
     #[serde(flatten)]
     pub what: StepWhat,
+    /// For library code: the line that a sentence shows instead.
+    #[serde(skip)]
+    pub own: Option<OwnPlace>,
 }
 
 /// The effect of a step.
@@ -261,6 +265,7 @@ impl StepRow {
             source: position.map(|position| scene.source.line(position)),
             contents: step.bytes.as_ref().map(|bytes| bytes.to_vec()),
             what: what(scene, &step.what),
+            own: None,
         })
     }
 }

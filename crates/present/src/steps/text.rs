@@ -8,7 +8,7 @@ use super::{NextStep, StepRow, StepScene, StepTried, StepWhat};
 use crate::PresentError;
 use crate::document::objects::{MemoryRange, TypedValue};
 use crate::name::short_function;
-use crate::number::counted;
+use crate::number::{counted, grouped};
 use crate::table::{Paint, plain, width};
 
 /// The minimum width of a source line.
@@ -33,7 +33,7 @@ pub fn steps_text(
     last: u64,
     limit: Option<u64>,
 ) -> Result<Option<Step>, PresentError> {
-    let time = last.to_string().len().max(6);
+    let time = grouped(last).len().max(6);
     let has_files = !scene.source.files().is_empty();
     let source = if has_files { SOURCE } else { 0 };
     let name = if has_files {
@@ -54,7 +54,7 @@ pub fn steps_text(
         written += 1;
         let line = format!(
             "{:>time$}  {}",
-            step.time,
+            grouped(step.time),
             StepRow::new(scene, &step)?.text(scene.memories, source)
         );
         writeln!(out, "{}", scene.style.cut(&line))?;
@@ -102,12 +102,21 @@ impl StepRow {
     pub(crate) fn sentence(&self, memories: u32) -> String {
         let function = plain(&short_function(&self.function.name));
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
-        let (at, place) = match (&self.source, place) {
+        let line = self
+            .own
+            .as_ref()
+            .map(|own| &own.line)
+            .or(self.source.as_ref());
+        let (at, place) = match (line, place) {
             (Some(line), place) => {
                 let place = place.map_or(String::new(), |place| format!("  {place}"));
                 (plain(&line.to_string()), place)
             }
             (None, place) => (place.unwrap_or_default(), String::new()),
+        };
+        let function = match &self.own {
+            Some(own) if own.called => "library code".to_owned(),
+            _ => function,
         };
         let how = match self.doing() {
             host if host.starts_with("host") => format!("{host} "),

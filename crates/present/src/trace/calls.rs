@@ -16,6 +16,7 @@ use crate::document::TakeRows;
 use crate::document::objects::{Function, Position};
 use crate::name::short_function;
 use crate::number::{counted, grouped};
+use crate::own::left_out;
 use crate::table::{Paint, plain, shortened};
 
 /// The maximum number of activations around a stretch to show, counted from the innermost.
@@ -139,7 +140,7 @@ where
     S::Error: Send + Sync,
 {
     let length = scene.path.length();
-    let time = stretch.window.last.to_string().len().max(6);
+    let time = grouped(stretch.window.last).len().max(6);
     let blocks = grouped(length).len().max(6) + 1;
     let head = format!(
         "{:>time$}  {:>blocks$}  depth  {:PLACE$}  function",
@@ -167,19 +168,25 @@ where
     let mut outer = |depth: usize, indent: &mut Indent| {
         let Activation { function, entered } = around[depth];
         let (blanks, name) = (indent.of(depth), names.name(function));
+        let entered = grouped(entered);
         format!(
             "{entered:>time$}  {:>blocks$}  {depth:>5}  {:PLACE$}  {:blanks$}{name}",
             "…", "(open before)", ""
         )
     };
+    let shown = (hidden..around.len()).filter(|&depth| scene.shows(around[depth].function));
     if !stretch.reverse {
         more(out)?;
-        for depth in hidden..around.len() {
+        for depth in shown.clone() {
             writeln!(out, "{}", outer(depth, &mut indent))?;
         }
     }
-    let mut written = 0;
+    let (mut written, mut others) = (0, 0);
     while let Some((number, call)) = calls.next_call()? {
+        if !scene.shows(call.function) {
+            others += 1;
+            continue;
+        }
         if limit == Some(written) {
             return Ok(Some(call.entered));
         }
@@ -199,22 +206,25 @@ where
             CallSource::Of(..) => 0,
             CallSource::Tree(_) => indent.of(depth),
         };
-        let name = functions.name(function);
+        let (entered, name) = (grouped(entered), functions.name(function));
         write!(
             out,
             "{entered:>time$}  {lasted:>blocks$}  {depth:>5}  {place:PLACE$}  {:blanks$}{name}",
             ""
         )?;
         if let Some(number) = number {
-            write!(out, "#{number}")?;
+            write!(out, "#{}", grouped(number))?;
         }
         writeln!(out, "{by}")?;
     }
     if stretch.reverse {
-        for depth in (hidden..around.len()).rev() {
+        for depth in shown.rev() {
             writeln!(out, "{}", outer(depth, &mut indent))?;
         }
         more(out)?;
+    }
+    if let Some(own) = scene.own {
+        left_out(out, own, others, "call")?;
     }
     Ok(None)
 }

@@ -13,6 +13,7 @@ use super::{Stretch, TraceHead, TraceRow};
 use crate::document::TakeRows;
 use crate::document::objects::{Function, Position, position};
 use crate::name::without_parameters;
+use crate::number::grouped;
 use crate::sources::Cache;
 use crate::state::StateVariable;
 use crate::table::{Paint, plain, shortened, width};
@@ -257,7 +258,7 @@ struct Lines<'s> {
 
 impl<'s> Lines<'s> {
     fn new(how: LineStyle<'s>) -> Self {
-        let time = how.last.to_string().len().max(4) + "t=".len();
+        let time = grouped(how.last).len().max(4) + "t=".len();
         // On a narrow terminal, the variables get half of the remaining width.
         let narrow =
             |columns: usize| (columns.saturating_sub(time + PLACE + 6) / 2).max(LEAST_SOURCE);
@@ -368,7 +369,7 @@ impl<'s> Lines<'s> {
             writeln!(out, "{}", style.paint(Paint::Bold, &style.cut(&header)))?;
             self.around = Some(own);
         }
-        let t = format!("t={}", entry.time);
+        let t = format!("t={}", grouped(entry.time));
         let place = plain(&entry.line.to_string());
         let text = self.cache.line(&entry.line.path, entry.line.line);
         let text = plain(text.unwrap_or_default().trim());
@@ -414,7 +415,7 @@ impl LineEntry {
                 )
             }
             (Err(_), true) => format!("{name}()"),
-            (_, false) => format!("in {name}, called at t={}", self.entered),
+            (_, false) => format!("in {name}, called at t={}", grouped(self.entered)),
         }
     }
 

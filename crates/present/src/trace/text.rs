@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::{Location, Names};
-use afterimage_replay::paths::{BlockPlace, Visits};
+use afterimage_replay::paths::{BlockPlace, Visits, Window};
 use afterimage_wpp::{Segments, Visit};
 
 use super::{Scene, TraceLevel, unreadable};
 use crate::PresentError;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::sources::Cache;
 use crate::table::{Paint, plain, width};
 
@@ -60,57 +60,139 @@ fn blocks<S: Segments>(
 where
     S::Error: Send + Sync,
 {
-    let mut written = 0;
-    // Consecutive gaps share a line.
-    let mut gap: Option<Range<u64>> = None;
+    let mut rows = Rows {
+        out,
+        lines,
+        limit,
+        reverse: visits.is_reverse(),
+        written: 0,
+        gap: None,
+    };
+    let mut reached = None;
     while let Some(visit) = visits.next_visit().map_err(unreadable)? {
         let depth = visits.depth();
         let node = &scene.path.nodes()[visit.node];
         let part = visits.window().part(visit);
+        reached = Some(visit);
         if node.left_out > 0 {
-            let stretch = visit.start + part.start..visit.start + part.end;
-            gap = Some(match gap.take() {
-                None => stretch,
-                Some(gap) => gap.start.min(stretch.start)..gap.end.max(stretch.end),
-            });
+            let times = visit.start + part.start..visit.start + part.end;
+            if let Some(next) = rows.gap(GapKind::LeftOut, times)? {
+                return Ok(Some(next));
+            }
             continue;
         }
-        if let Some(gap) = gap.take() {
-            if limit == Some(written) {
-                return Ok(Some(gap.start));
+        for k in 0..part.end - part.start {
+            let at = match rows.reverse {
+                true => part.end - 1 - k,
+                false => part.start + k,
+            };
+            let (time, block) = (visit.start + at, node.blocks[at as usize]);
+            let next = if scene.shows_block(node.function, block)? {
+                rows.block(time, depth, (node.function, block))?
+            } else {
+                rows.gap(GapKind::Library, time..time + 1)?
+            };
+            if next.is_some() {
+                return Ok(next);
             }
-            lines.left_out(out, &gap)?;
-            written += 1;
         }
-        let mut line = |at: u64| -> Result<bool, PresentError> {
-            if limit == Some(written) {
-                return Ok(false);
-            }
-            written += 1;
-            let block = node.blocks[at as usize];
-            lines.block(out, visit.start + at, depth, node.function, block)?;
-            Ok(true)
+    }
+    Ok(rows.close()?.or_else(|| further(scene, visits, reached)))
+}
+
+/// Where to continue after the last visit. The path may end before the window, if only a stretch of
+/// it was read.
+fn further<S: Segments>(
+    scene: &Scene<'_, S>,
+    visits: &Visits<'_, S>,
+    reached: Option<Visit>,
+) -> Option<u64> {
+    // Without library code to leave out, the limit is reached first.
+    scene.own?;
+    let (Window { first, last }, reached) = (visits.window(), reached?);
+    match visits.is_reverse() {
+        true => (reached.start > first).then(|| reached.start - 1),
+        false => (reached.last() < last).then(|| reached.last() + 1),
+    }
+}
+
+/// Why blocks have no line of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GapKind {
+    /// They were left out of the recording.
+    LeftOut,
+    /// They belong to library code.
+    Library,
+}
+
+/// Consecutive blocks that share a line.
+struct Gap {
+    kind: GapKind,
+    times: Range<u64>,
+}
+
+impl Gap {
+    /// Where to continue with this gap.
+    fn next(&self, reverse: bool) -> u64 {
+        match reverse {
+            true => self.times.end - 1,
+            false => self.times.start,
+        }
+    }
+}
+
+/// Lines of blocks, and of gaps between them. Each method returns the time at which to continue, if
+/// there is no room.
+struct Rows<'o, 'l, 's, 'a, S> {
+    out: &'o mut dyn Write,
+    lines: &'l mut Lines<'s, 'a, S>,
+    limit: Option<u64>,
+    reverse: bool,
+    written: u64,
+    /// The gap that has no line yet, because it may continue.
+    gap: Option<Gap>,
+}
+
+impl<S> Rows<'_, '_, '_, '_, S> {
+    fn block(
+        &mut self,
+        time: u64,
+        depth: usize,
+        at: (FuncId, BlockId),
+    ) -> Result<Option<u64>, PresentError> {
+        if let Some(next) = self.close()? {
+            return Ok(Some(next));
+        }
+        if self.limit == Some(self.written) {
+            return Ok(Some(time));
+        }
+        self.written += 1;
+        self.lines.block(self.out, time, depth, at)?;
+        Ok(None)
+    }
+
+    fn gap(&mut self, kind: GapKind, times: Range<u64>) -> Result<Option<u64>, PresentError> {
+        if let Some(gap) = self.gap.as_mut().filter(|gap| gap.kind == kind) {
+            gap.times = gap.times.start.min(times.start)..gap.times.end.max(times.end);
+            return Ok(None);
+        }
+        let next = self.close()?;
+        self.gap = Some(Gap { kind, times });
+        Ok(next)
+    }
+
+    /// Writes the gap.
+    fn close(&mut self) -> Result<Option<u64>, PresentError> {
+        let Some(gap) = self.gap.take() else {
+            return Ok(None);
         };
-        if visits.is_reverse() {
-            for at in part.rev() {
-                if !line(at)? {
-                    return Ok(Some(visit.start + at));
-                }
-            }
-        } else {
-            for at in part {
-                if !line(at)? {
-                    return Ok(Some(visit.start + at));
-                }
-            }
+        if self.limit == Some(self.written) {
+            return Ok(Some(gap.next(self.reverse)));
         }
+        self.written += 1;
+        self.lines.gap(self.out, &gap)?;
+        Ok(None)
     }
-    match gap {
-        Some(gap) if limit == Some(written) => return Ok(Some(gap.start)),
-        Some(gap) => lines.left_out(out, &gap)?,
-        None => {}
-    }
-    Ok(None)
 }
 
 /// Consecutive executions of a path, given by the first and the last, or consecutive gaps.
@@ -119,15 +201,17 @@ struct Row {
     last: Visit,
     depth: usize,
     times: u64,
+    gap: Option<GapKind>,
 }
 
 impl Row {
-    fn new(visit: Visit, depth: usize) -> Self {
+    fn new(visit: Visit, depth: usize, gap: Option<GapKind>) -> Self {
         Self {
             first: visit,
             last: visit,
             depth,
             times: 1,
+            gap,
         }
     }
 
@@ -150,15 +234,20 @@ where
 {
     let mut written = 0;
     let mut row: Option<Row> = None;
+    let mut reached = None;
     loop {
         let next = visits.next_visit().map_err(unreadable)?;
+        reached = next.or(reached);
         let depth = visits.depth();
+        let gap = next
+            .map(|visit| gap_of(scene, visit))
+            .transpose()?
+            .flatten();
         if let (Some(row), Some(visit)) = (&mut row, next) {
             let neighbours =
                 row.last.last() + 1 == visit.start || visit.last() + 1 == row.last.start;
             let same = row.depth == depth && row.first.node == visit.node;
-            let left_out = |visit: Visit| scene.path.nodes()[visit.node].left_out > 0;
-            if neighbours && (same || left_out(row.first) && left_out(visit)) {
+            if neighbours && (same || gap.is_some() && row.gap == gap) {
                 row.times += 1;
                 row.last = visit;
                 continue;
@@ -170,16 +259,33 @@ where
             written += 1;
         }
         match next {
-            None => return Ok(None),
+            None => return Ok(further(scene, visits, reached)),
             Some(visit) if limit == Some(written) => {
                 let reverse = visits.is_reverse();
                 return Ok(Some(if reverse { visit.last() } else { visit.start }));
             }
             Some(visit) => {
-                row = Some(Row::new(visit, depth));
+                row = Some(Row::new(visit, depth, gap));
             }
         }
     }
+}
+
+/// Why a path has no line of its own, if it has none.
+fn gap_of<S: Segments>(
+    scene: &Scene<'_, S>,
+    visit: Visit,
+) -> Result<Option<GapKind>, PresentError> {
+    let node = &scene.path.nodes()[visit.node];
+    if node.left_out > 0 {
+        return Ok(Some(GapKind::LeftOut));
+    }
+    for &block in &node.blocks {
+        if scene.shows_block(node.function, block)? {
+            return Ok(None);
+        }
+    }
+    Ok((!node.blocks.is_empty()).then_some(GapKind::Library))
 }
 
 /// Writes lines with the same columns.
@@ -201,7 +307,7 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         Self {
             scene,
             level,
-            time: last.to_string().len().max(6),
+            time: grouped(last).len().max(6),
             place: if scene.places.has_files() {
                 PLACE
             } else {
@@ -237,8 +343,7 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         out: &mut dyn Write,
         at: u64,
         depth: usize,
-        function: FuncId,
-        block: BlockId,
+        (function, block): (FuncId, BlockId),
     ) -> Result<(), PresentError> {
         let place = self.scene.place(function, block)?;
         let indent = self.indent.of(depth);
@@ -248,7 +353,8 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         let mut line = String::new();
         write!(
             line,
-            "{at:>time$}  {depth:>5}  {:<8}  {shown:<columns$}  {:indent$}{name}",
+            "{:>time$}  {depth:>5}  {:<8}  {shown:<columns$}  {:indent$}{name}",
+            grouped(at),
             Short(block),
             "",
         )?;
@@ -276,8 +382,12 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         function: FuncId,
         blocks: &[BlockId],
     ) -> Result<(), PresentError> {
+        if let Some(kind) = row.gap {
+            let times = row.range();
+            self.gap(out, &Gap { kind, times })?;
+            return Ok(());
+        }
         let Some(&first) = blocks.first() else {
-            self.left_out(out, &row.range())?;
             return Ok(());
         };
         let shown = shown_place(self.scene, self.scene.place(function, first)?);
@@ -289,7 +399,10 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         write!(
             line,
             "{:>time$}  {:>5}  {shown:<columns$}  {:indent$}{name}{:padding$}  ",
-            row.first.start, row.depth, "", ""
+            grouped(row.first.start),
+            row.depth,
+            "",
+            ""
         )?;
         for (at, block) in blocks.iter().enumerate() {
             let dot = if at > 0 { "." } else { "" };
@@ -302,13 +415,20 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         Ok(())
     }
 
-    fn left_out(&self, out: &mut dyn Write, gap: &Range<u64>) -> io::Result<()> {
-        let (time, at) = (self.time, gap.start);
-        let blocks = match gap.end - gap.start {
-            1 => "1 block was".to_owned(),
-            many => format!("{} blocks were", grouped(many)),
-        };
-        writeln!(out, "{at:>time$}  … {blocks} left out")
+    fn gap(&self, out: &mut dyn Write, gap: &Gap) -> io::Result<()> {
+        let (time, at) = (self.time, grouped(gap.times.start));
+        let count = gap.times.end - gap.times.start;
+        let blocks = counted(count, "block");
+        match gap.kind {
+            GapKind::LeftOut => {
+                let were = if count == 1 { "was" } else { "were" };
+                writeln!(out, "{at:>time$}  … {blocks} {were} left out")
+            }
+            GapKind::Library => {
+                let code = self.scene.own.map_or("", |own| own.folded.left_out());
+                writeln!(out, "{at:>time$}  … {blocks} of {code}")
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{is_zero, more_instances, more_values, most_often, row as shown, times};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
+use crate::name::{short_function, short_type};
 use crate::number::grouped;
 use crate::plain::plain;
 use crate::render::Render;
@@ -181,7 +182,7 @@ impl Render for VariableReport {
                     for count in counts {
                         let kind = match one {
                             Some(_) => String::new(),
-                            None => format!(" ({})", plain(&count.type_name)),
+                            None => format!(" ({})", plain(&short_type(&count.type_name))),
                         };
                         writeln!(
                             out,
@@ -223,7 +224,9 @@ impl VariableReport {
         kind: Option<&str>,
         style: Style,
     ) -> Result<(), PresentError> {
-        let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
+        let kind = kind.map_or(String::new(), |kind| {
+            format!(" ({})", plain(&short_type(kind)))
+        });
         let head = format!(
             "{}{kind} at {}: {} {}",
             plain(&self.variable),
@@ -262,7 +265,7 @@ impl VariableReport {
                 VariableValue::Unavailable { unavailable } => format!("<{}>", plain(unavailable)),
             };
             let function = if several {
-                format!("  in {}", plain(&row.function.name))
+                format!("  in {}", plain(&short_function(&row.function.name)))
             } else {
                 String::new()
             };
@@ -290,7 +293,7 @@ fn extremes(
     is_typed: bool,
 ) -> Result<(), PresentError> {
     let kind = if is_typed {
-        format!("({}) ", plain(&stats.type_name))
+        format!("({}) ", plain(&short_type(&stats.type_name)))
     } else {
         String::new()
     };

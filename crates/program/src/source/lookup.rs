@@ -123,6 +123,16 @@ fn base(path: &str) -> usize {
     path.rfind(SEPARATORS).map_or(0, |slash| slash + 1)
 }
 
+/// Extends the end of a path by a folder `src`. A library may also have a file `lib.rs`, so the name
+/// alone would not say whose it is.
+fn with_src(path: &str, start: usize) -> usize {
+    let before = path.get(..start.saturating_sub(1)).unwrap_or_default();
+    match &before[base(before)..] {
+        "src" => base(before),
+        _ => start,
+    }
+}
+
 /// Finds the shortest suffix of each file's path that identifies the file among these files.
 /// Returns the files that share their last component with another file.
 fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<FileId> {
@@ -247,7 +257,12 @@ impl SourceMap<'_> {
             let files = Vec::from_iter(files.map(|(file, _)| file));
             let alike = shorten(paths, &files, &mut starts);
             let preferred = alike.into_iter().filter(|file| self.is_preferred(*file));
-            shorten(paths, &Vec::from_iter(preferred), &mut starts);
+            let preferred = Vec::from_iter(preferred);
+            shorten(paths, &preferred, &mut starts);
+            for file in preferred {
+                let (path, start) = (&paths[file.0 as usize], &mut starts[file.0 as usize]);
+                *start = with_src(path, *start);
+            }
             starts
         });
         let start = starts.get(file.0 as usize).copied().unwrap_or_default();
@@ -363,6 +378,15 @@ impl SourceMap<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_a_library_shares_has_its_folder() {
+        let path = "/home/a/src/lib.rs";
+        assert_eq!(&path[with_src(path, base(path))..], "src/lib.rs");
+        for path in ["/home/a/lib.rs", "lib.rs", "/lib.rs"] {
+            assert_eq!(with_src(path, base(path)), base(path));
+        }
+    }
 
     #[test]
     fn short_paths_are_as_short_as_they_can_be() {

@@ -44,6 +44,19 @@ pub struct HotPaths {
     pub blocks: u64,
     /// The number of executed instructions.
     pub instructions: u64,
+    /// The number of paths that [`Listed::shows`] left out of the rows.
+    pub left_out: u64,
+}
+
+/// The paths to list.
+#[derive(Clone, Copy)]
+pub struct Listed<'a> {
+    /// Counts only the paths of this function.
+    pub function: Option<FuncId>,
+    /// Lists only the paths of functions that this selects. All are counted.
+    pub shows: &'a dyn Fn(FuncId) -> bool,
+    /// The largest number of rows.
+    pub top: Option<usize>,
 }
 
 /// The reason why hot paths cannot be found. `E` is the reason why a segment cannot be loaded.
@@ -94,8 +107,7 @@ impl HotPaths {
         continuations: &[Continuation],
         code: Code<'_>,
         stops: &[Stop],
-        function: Option<FuncId>,
-        top: Option<usize>,
+        listed: Listed<'_>,
     ) -> Result<Self, HotError<S::Error>> {
         let Code {
             program, module, ..
@@ -106,7 +118,7 @@ impl HotPaths {
                 counts[node] = add(counts[node], count)?;
             }
         }
-        let wanted = |of: FuncId| function.is_none_or(|function| function == of);
+        let wanted = |of: FuncId| listed.function.is_none_or(|function| function == of);
         let executed = path
             .nodes()
             .iter()
@@ -151,9 +163,11 @@ impl HotPaths {
             hot.instructions = add(hot.instructions, row.instructions)?;
             hot.rows.push(row);
         }
+        hot.rows.retain(|row| (listed.shows)(row.function));
+        hot.left_out = hot.paths - hot.rows.len() as u64;
         hot.rows
             .sort_by_key(|row| Reverse((row.instructions, row.executed)));
-        hot.rows.truncate(top.unwrap_or(usize::MAX));
+        hot.rows.truncate(listed.top.unwrap_or(usize::MAX));
         hot.add_lines(code)?;
         Ok(hot)
     }

@@ -41,7 +41,7 @@ pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
 pub use afterimage_wpp::{Link, Part, Pattern, StretchDirectory, Summary};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
-pub use hot::{Code, HotError, HotPath, HotPaths};
+pub use hot::{Code, HotError, HotPath, HotPaths, Listed};
 pub use traces::{
     CountOrder, DynamicGraph, GraphError, GraphNodes, TraceCounts, Traces, TracesOfCalls, Whose,
 };

@@ -217,16 +217,19 @@ pub enum Unit {
 pub fn last<S: Segments>(
     path: &WholePath<S>,
     window: Window,
-    function: Option<FuncId>,
+    functions: Option<HashSet<FuncId>>,
     unit: Unit,
     entries: u64,
 ) -> Result<Window, TraceError<S::Error>> {
     let mut first = window.last + 1;
-    if (unit, function) == (Unit::Block, None) {
+    if (unit, &functions) == (Unit::Block, &None) {
         first = window.first.max(first.saturating_sub(entries));
         return Ok(Window { first, ..window });
     }
-    let mut visits = Visits::new(path, window, true, function)?;
+    let mut visits = Visits::new(path, window, true, None)?;
+    if let Some(functions) = functions {
+        visits.keep_only(functions)?;
+    }
     let mut missing = entries;
     while missing > 0 {
         let Some(visit) = visits.next_visit()? else {

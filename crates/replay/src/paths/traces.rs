@@ -41,6 +41,8 @@ pub struct TraceCounts {
     pub blocks: u64,
     /// The total number of calls that never returned.
     pub unfinished: u64,
+    /// The number of functions that were left out of the rows on request.
+    pub left_out: u64,
 }
 
 impl TraceCounts {
@@ -52,6 +54,7 @@ impl TraceCounts {
         path: &WholePath<S>,
         order: CountOrder,
         top: Option<usize>,
+        shows: impl Fn(FuncId) -> bool,
     ) -> Result<Self, CollectError<S::Error>> {
         let mut rows = count_paths(path)?;
         let sum = |of: fn(&PathCounts) -> u64| rows.iter().map(of).sum();
@@ -62,7 +65,10 @@ impl TraceCounts {
             paths: sum(|row| row.paths.unwrap_or(0)),
             blocks: sum(|row| row.blocks),
             unfinished: sum(|row| row.unfinished),
+            left_out: 0,
         };
+        rows.retain(|row| shows(row.function));
+        counts.left_out = counts.functions - rows.len() as u64;
         let key: Option<fn(&PathCounts) -> u64> = match order {
             CountOrder::Calls => Some(|row| row.calls),
             CountOrder::Blocks => Some(|row| row.blocks),

@@ -59,6 +59,6 @@ pub use step::{Step, Tried, Value, What};
 pub use stream::Plans;
 pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, begin_of_last_steps, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
-pub use value_counts::{ExecutionRange, ValueCounts, count_values};
+pub use value_counts::{CountedValue, ExecutionRange, ValueCounts, count_values};
 pub use values::{LoadedStretches, LoadedValues};
 pub use verify_snapshots::verify_snapshots;

@@ -38,12 +38,22 @@ struct Pick {
     ty: ValType,
 }
 
-/// The distinct values of a statement, in the order of their bits, each with its number of
-/// occurrences.
-pub type ValueCounts = Vec<(TypedValue, u64)>;
+/// A value of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedValue {
+    /// The value.
+    pub value: TypedValue,
+    /// The number of executions that gave it.
+    pub times: u64,
+    /// The number of the first of these executions, from 1.
+    pub first: u64,
+}
 
-/// Values by their bits, each with its number of occurrences.
-type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
+/// The distinct values of a statement, in the order of their bits.
+pub type ValueCounts = Vec<CountedValue>;
+
+/// Values by their bits.
+type Counts = HashMap<GlobalBits, CountedValue>;
 
 struct Counted {
     /// The picks of the current node.
@@ -74,8 +84,12 @@ impl Counted {
             }
             let Value { ty, bits } = Value::new(pick.ty, bits);
             let role = pick.role;
-            let counted = site.counts.entry(bits);
-            counted.or_insert((TypedValue { role, ty, bits }, 0)).1 += 1;
+            let counted = site.counts.entry(bits).or_insert(CountedValue {
+                value: TypedValue { role, ty, bits },
+                times: 0,
+                first: site.executed,
+            });
+            counted.times += 1;
         }
     }
 }
@@ -142,7 +156,7 @@ where
     }
     let counts = counted.sites.into_iter().zip(told).map(|(site, told)| {
         let mut counts = Vec::from_iter(site.counts.into_values());
-        counts.sort_unstable_by_key(|(value, _)| value.bits);
+        counts.sort_unstable_by_key(|counted| counted.value.bits);
         told.then_some(counts)
     });
     Ok(counts.collect())

@@ -52,8 +52,8 @@ pub fn cause_of_death(
     Ok(death(what, message, own))
 }
 
-/// Explains that a call through a table found a function of the wrong type. `index` is its position
-/// in the table.
+/// Explains that a call through a table found a function of the wrong type, or none. `index` is its
+/// position in the table.
 ///
 /// # Errors
 /// If the run cannot be followed to its end.
@@ -79,24 +79,34 @@ pub fn of_wrong_type(
             table.elements.get(usize::try_from(index).ok()?).copied()
         })?)
     })?;
-    // A reference is the function's index plus 1.
-    let found = held.and_then(|held| u32::try_from(held.checked_sub(1)?).ok());
-    let found = found.map(FuncId::from_u32);
-    let types = found.and_then(|found| program.type_of(found));
-    let (Some(found), Some(has)) = (found, types) else {
+    let Some(held) = held else {
         return Ok(None);
     };
     let wants = program.types.get(ty).map(ToString::to_string);
-    let message = format!(
-        "entry {} of the table is {}, which is {has}; the call wants {}",
-        grouped(index),
-        scene.names.function(found),
-        wants.unwrap_or_default()
-    );
+    let wants = format!("the call wants {}", wants.unwrap_or_default());
+    let entry = format!("entry {} of the table is", grouped(index));
+    // A reference is the function's index plus 1.
+    let (what, message) = match held.checked_sub(1) {
+        None => (
+            "indirect call of no function",
+            format!("{entry} null; {wants}"),
+        ),
+        Some(found) => {
+            let found = u32::try_from(found).ok().map(FuncId::from_u32);
+            let types = found.and_then(|found| program.type_of(found));
+            let (Some(found), Some(has)) = (found, types) else {
+                return Ok(None);
+            };
+            let name = scene.names.function(found);
+            (
+                "indirect call of a function of another type",
+                format!("{entry} {name}, which is {has}; {wants}"),
+            )
+        }
+    };
     let Some(own) = frames.iter().position(|frame| frame.own) else {
         return Ok(None);
     };
-    let what = "indirect call to a function of another type";
     Ok(death(what, Some(message), &frames[own..]))
 }
 
