@@ -2,15 +2,16 @@
 
 use std::str::FromStr;
 
+use afterimage_ids::FuncId;
 use afterimage_present::Content;
 use afterimage_present::context_dot;
 use afterimage_present::export::{
     Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
 };
-use afterimage_profile::{CodeFilter, Folded, Remarks, is_library_name};
+use afterimage_profile::{CodeFilter, Folded, Remarks};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, InlinedFrames, Inlining, Timeline, TimelineLimits,
-    Window,
+    CallLengths, ContextLimits, ContextTree, Frame, InlinedFrames, Inlining, Timeline,
+    TimelineLimits, Window,
 };
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub struct ExportQuery {
     /// suits the tools.
     pub least: Option<Least>,
     /// The code whose functions are shown. The blocks of all other functions count for their
-    /// callers. Timelines show all functions.
+    /// callers.
     pub code: CodeFilter,
     /// Whether inlined functions are shown like called ones. Timelines show only calls.
     #[serde(default = "shown")]
@@ -126,15 +127,28 @@ impl ExportQuery {
             let (names, source) = (program.names, program.source);
             let window = self.bounds.window(&program.positions()?)?;
             let program = session.program();
+            let folded = Folded::new(source, &self.code);
+            // If none of the code is the user's own, all code is shown.
+            let is_all = folded.shows_all() || !folded.shows_any();
+            let is_shown = |frames: &Frames<'_>, frame| {
+                is_all || folded.shows_function(frames.place(frame), frames.name(frame))
+            };
             if let ExportFormat::Perfetto | ExportFormat::Firefox = self.format {
-                let limits = self.timeline_limits(session, window)?;
+                let frames = Frames {
+                    program,
+                    names,
+                    source,
+                    inlining: &Inlining::default(),
+                };
+                let is_shown = |function| is_shown(&frames, Frame::Function(function));
+                let limits = self.timeline_limits(session, window, &is_shown)?;
                 let head = TimelineHead {
                     program: &run,
                     names,
                     window,
                     limits,
                 };
-                let mut timeline = Timeline::new(path, window, limits);
+                let mut timeline = Timeline::new(path, window, limits, &is_shown);
                 return output.write(Content::Text, &mut |out| match self.format {
                     ExportFormat::Firefox => Ok(firefox(out, &head, &mut timeline)?),
                     _ => Ok(perfetto(out, &head, &mut timeline)?),
@@ -165,15 +179,10 @@ impl ExportQuery {
                 source,
                 inlining: &inlining,
             };
-            let folded = Folded::new(source, &self.code);
-            let is_own = |frame| match frames.place(frame) {
-                Some(at) => folded.shows(at.file),
-                None => !is_library_name(frames.name(frame)),
-            };
-            let tree = match self.code {
-                CodeFilter::All => tree,
-                _ if !folded.shows_any() => tree,
-                _ => tree.folding(|frame| !is_own(frame)),
+            let tree = if is_all {
+                tree
+            } else {
+                tree.folding(|frame| !is_shown(&frames, frame))
             };
             let content = match self.format {
                 ExportFormat::Pprof => Content::Binary,
@@ -189,8 +198,13 @@ impl ExportQuery {
         })
     }
 
-    fn timeline_limits(&self, session: &Session, window: Window) -> Result<TimelineLimits> {
-        let lengths = CallLengths::new(session.path()?, window)?;
+    fn timeline_limits(
+        &self,
+        session: &Session,
+        window: Window,
+        is_shown: &dyn Fn(FuncId) -> bool,
+    ) -> Result<TimelineLimits> {
+        let lengths = CallLengths::new(session.path()?, window, is_shown)?;
         let min = match self.least {
             Some(least) => least.of(window.last - window.first + 1),
             None => {

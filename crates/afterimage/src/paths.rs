@@ -2,6 +2,7 @@
 
 use afterimage_ids::FuncId;
 use afterimage_present::{PathNames, PathsJson};
+use afterimage_profile::{CodeFilter, Folded};
 use afterimage_program::SourceMap;
 use afterimage_replay::paths::{
     Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
@@ -19,6 +20,8 @@ pub struct PathsQuery {
     pub about: PathsAbout,
     /// Limits the answer to this function.
     pub function: Option<String>,
+    /// Limits hot paths to the functions of this code, if there are any.
+    pub code: CodeFilter,
     /// The largest number of entries.
     pub top: Option<usize>,
 }
@@ -79,7 +82,14 @@ impl PathsQuery {
         }
         match (&self.about, function) {
             (PathsAbout::Hot, _) => {
-                let hot = hot(session, source, path, function, self.top)?;
+                let folded = Folded::new(source, &self.code);
+                let is_all = folded.shows_all() || !folded.shows_any();
+                let is_wanted = |of: FuncId| {
+                    let place = || source.declared(program.function(of)?.body.start);
+                    function.is_none_or(|function| function == of)
+                        && (is_all || folded.shows_function(place(), names.function(of)))
+                };
+                let hot = hot(session, source, path, is_wanted, self.top)?;
                 ask(PathsJson::Hot(&hot), shown)
             }
             (_, Some(function)) => {
@@ -99,7 +109,7 @@ fn hot(
     recording: &Session,
     source: &SourceMap<'_>,
     path: &RecordedPath,
-    function: Option<FuncId>,
+    is_wanted: impl Fn(FuncId) -> bool,
     top: Option<usize>,
 ) -> Result<HotPaths> {
     if recording.file().end()?.is_none() {
@@ -117,7 +127,7 @@ fn hot(
         continuations,
         code,
         stops,
-        function,
+        is_wanted,
         top,
     )?)
 }

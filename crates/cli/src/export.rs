@@ -139,14 +139,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         },
         inlined: !arguments.no_inlined,
     };
-    if query.code != CodeFilter::All
-        && let ExportFormat::Perfetto | ExportFormat::Firefox = query.format
-    {
-        bail!(
-            "--code does not work for timelines (perfetto, firefox), which show all calls; \
-            leave it out"
-        );
-    }
     let output = ToFile(arguments.output.as_deref());
     let written = query.write(&session, &output);
     written.with_context(|| arguments.file.display().to_string())?;

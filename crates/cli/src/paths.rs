@@ -1,6 +1,7 @@
 //! `afterimage paths`
 
 use afterimage::paths::{PathsAbout, PathsQuery};
+use afterimage::profile::CodeFilter;
 use afterimage_present::{
     PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,
@@ -26,6 +27,7 @@ Examples:
   afterimage paths app.aft --function main
   afterimage paths app.aft --function main --form twpp
   afterimage paths app.aft --hot
+  afterimage paths app.aft --hot --code mine
   afterimage paths app.aft --find 2.3.4 --function main
   afterimage paths app.aft --find 'main:2.3>f:0.1'
   afterimage paths app.aft --find 'f:8.9<main:4'
@@ -42,6 +44,10 @@ pub(crate) struct Arguments {
     /// Show hot paths: acyclic stretches (Ball and Larus), with counts, shares and source lines
     #[arg(long, conflicts_with = "find")]
     hot: bool,
+    /// With --hot: show only your own code (mine), or files that match a glob (src/**/*.c)
+    /// [default: all]
+    #[arg(long, value_name = "mine|all|GLOB", requires = "hot")]
+    code: Option<CodeFilter>,
     /// Find where these blocks run one after the other, whatever they call in between; `>` is a
     /// call, `<` a return
     #[arg(long, value_name = "2.3.4")]
@@ -134,6 +140,7 @@ impl Arguments {
                 None => PathsAbout::Traces(self.sort.map(CountOrder::from).unwrap_or_default()),
             },
             function: self.function.clone(),
+            code: self.code.clone().unwrap_or(CodeFilter::All),
             top: self.top.or(text.then_some(TEXT_ROWS)),
         }
     }

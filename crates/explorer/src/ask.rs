@@ -257,6 +257,10 @@ impl Exchange<'_> {
         }
     }
 
+    fn code(&mut self) -> Result<Option<CodeFilter>> {
+        self.parameters.parsed("code", "mine, all or a glob")
+    }
+
     fn info(&mut self) -> Result<()> {
         self.parameters.finish()?;
         // The newest state of the file contains data that was built in the meantime.
@@ -287,13 +291,14 @@ impl Exchange<'_> {
             ("name", Sort::Name),
             ("program", Sort::Program),
         ];
+        let code = self.code()?;
         let parameters = &mut self.parameters;
         let query = ProfileQuery {
             by: parameters.word("by", &by)?.unwrap_or_default(),
             sort: parameters.word("sort", &sort)?,
             top: parameters.number("limit")?.map(|top| top as usize),
             functions: parameters.text("function").into_iter().collect(),
-            code: parameters.parsed::<CodeFilter>("code", "mine, all or a glob")?,
+            code,
         };
         parameters.finish()?;
         let document: ProfileDocument = self.session.execution_counts(&[], &query)?;
@@ -448,6 +453,7 @@ impl Exchange<'_> {
                 (None, false) => PathsAbout::Traces(CountOrder::Calls),
             },
             function: self.parameters.text("function"),
+            code: self.code()?.unwrap_or(CodeFilter::All),
             top: self.parameters.number("limit")?.map(|top| top as usize),
         };
         self.parameters.finish()?;
@@ -471,10 +477,7 @@ impl Exchange<'_> {
             least: self
                 .parameters
                 .parsed::<Least>("min", "a number of blocks, or a share such as 1%")?,
-            code: self
-                .parameters
-                .parsed("code", "mine, all or a glob")?
-                .unwrap_or(CodeFilter::All),
+            code: self.code()?.unwrap_or(CodeFilter::All),
             inlined: !self.parameters.flag("no-inlined")?,
         };
         self.parameters.finish()?;

@@ -146,6 +146,15 @@ impl<'s> Folded<'s> {
         self.shown.get(file.0 as usize).copied().unwrap_or(false)
     }
 
+    /// Whether a function is shown: by the file of its place, or by its name if it has none. Code
+    /// without lines may be the user's own, compiled without debug information.
+    pub fn shows_function(&self, place: Option<Location>, name: &str) -> bool {
+        match place {
+            Some(at) => self.shows(at.file),
+            None => self.is_all || !is_library_name(name),
+        }
+    }
+
     fn shown_of(&self, mut frames: Vec<InlinedFrame>) -> Vec<InlinedFrame> {
         frames.retain(|frame| frame.location.is_some_and(|at| self.shows(at.file)));
         frames

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CodeFilter, Folded, FunctionRow, Line, LineRow, Profile, ProfileError, Rows, Scope, Totals,
-    WholeLines, is_library_name, text,
+    WholeLines, text,
 };
 
 /// The kind of rows in a report.
@@ -173,11 +173,8 @@ impl Report {
 impl Rows {
     /// Keeps functions and lines of shown code, if there are any. `name` returns a function's name.
     fn keep<'n>(&mut self, folded: &Folded<'_>, name: impl Fn(FuncId) -> &'n str) -> LeftOut {
-        // Code without lines may be the user's own, compiled without debug information.
-        let of_function = |row: &FunctionRow| match row.position {
-            Some(at) => folded.shows(at.file),
-            None => folded.shows_all() || !is_library_name(name(row.function)),
-        };
+        let of_function =
+            |row: &FunctionRow| folded.shows_function(row.position, name(row.function));
         let of_line = |row: &LineRow| folded.shows(row.line.file);
         let any = match self {
             Self::Functions(rows) => rows.iter().any(of_function),

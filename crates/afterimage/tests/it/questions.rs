@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use afterimage::analyses::simulate::MissesBy;
 use afterimage::present::RedundancyOf;
-use afterimage::profile::{By, Sort};
+use afterimage::profile::{By, CodeFilter, Sort};
 use afterimage::{
     AddressesQuery, CurrencyQuery, DataflowQuery, DiffQuery, Level, MatchQuery, PathsAbout,
     PathsQuery, ProfileQuery, RedundancyQuery, Session, SimulateQuery, TraceQuery,
@@ -94,6 +94,7 @@ fn paths_have_all_blocks_and_facts_are_about_all_executions() {
     let query = PathsQuery {
         about: PathsAbout::Traces(Default::default()),
         function: None,
+        code: CodeFilter::All,
         top: None,
     };
     let paths = json(&session.paths(&sent(query)).unwrap());

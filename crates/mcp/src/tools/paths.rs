@@ -4,6 +4,7 @@ use afterimage::present::{
     PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
     trace_counts_text, traces_text,
 };
+use afterimage::profile::CodeFilter;
 use afterimage::{PathsAbout, PathsQuery};
 use anyhow::Result;
 use schemars::JsonSchema;
@@ -59,6 +60,7 @@ impl Question for Arguments {
                 PathsAbout::Traces(Default::default())
             },
             function: self.function.clone(),
+            code: CodeFilter::All,
             top: Some(limit),
         };
         let session = asked.session()?;

@@ -79,7 +79,7 @@ pub struct Code<'a> {
 }
 
 impl HotPaths {
-    /// The `top` paths in which the most instructions were executed, for one function or all. The
+    /// The `top` paths in which the most instructions were executed, of the `wanted` functions. The
     /// sums are over all paths of these functions. `stops` lists where the open activations were at
     /// the end of the run; the code after these places was not executed. `continuations` says where
     /// each node's activation continues.
@@ -94,7 +94,7 @@ impl HotPaths {
         continuations: &[Continuation],
         code: Code<'_>,
         stops: &[Stop],
-        function: Option<FuncId>,
+        wanted: impl Fn(FuncId) -> bool,
         top: Option<usize>,
     ) -> Result<Self, HotError<S::Error>> {
         let Code {
@@ -106,7 +106,6 @@ impl HotPaths {
                 counts[node] = add(counts[node], count)?;
             }
         }
-        let wanted = |of: FuncId| function.is_none_or(|function| function == of);
         let executed = path
             .nodes()
             .iter()

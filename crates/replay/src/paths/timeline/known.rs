@@ -1,6 +1,6 @@
 //! The facts about rules that a walk needs to skip them.
 
-use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, Segment, Symbol};
 
 /// The facts about a symbol.
@@ -111,10 +111,12 @@ pub(super) fn known(
     }
 }
 
-/// Returns the known facts about each rule. Linear.
+/// Returns the known facts about each rule. An activation of a function that is not shown counts as
+/// part of its caller's. Linear.
 pub(super) fn rules(
     segment: &Segment,
     nodes: &PrimaryMap<NodeId, Node>,
+    is_shown: &dyn Fn(FuncId) -> bool,
 ) -> PrimaryMap<RuleId, SymbolFacts> {
     let grammar = &segment.grammar;
     let mut rules = PrimaryMap::with_capacity(grammar.rules.len());
@@ -126,7 +128,8 @@ pub(super) fn rules(
         rules.push(match rule.kind {
             Kind::Sequence => whole,
             Kind::Repeat(times) => whole.repeated(times),
-            Kind::Call(_) => whole.called(),
+            Kind::Call(function) if is_shown(function) => whole.called(),
+            Kind::Call(_) => whole,
         });
     }
     rules

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
 
 use super::known::{SymbolFacts, known, rules};
@@ -20,14 +20,15 @@ pub struct CallLengths {
 }
 
 impl CallLengths {
-    /// Counts the calls and gaps in a window. Linear in the grammars of the segments that the
-    /// window touches.
+    /// Counts the calls of the functions that are shown, and the gaps, in a window. Linear in the
+    /// grammars of the segments that the window touches.
     ///
     /// # Errors
     /// If a segment cannot be read.
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         window: Window,
+        is_shown: &dyn Fn(FuncId) -> bool,
     ) -> Result<Self, PathError<S::Error>> {
         let mut lengths = Self {
             counts: [0; 64],
@@ -40,16 +41,17 @@ impl CallLengths {
                 continue;
             }
             let segment = checked(path, number)?;
-            let known = rules(&segment, path.nodes());
+            let known = rules(&segment, path.nodes(), is_shown);
             let whole = lengths.clip(
                 path.nodes(),
                 &segment,
                 &known,
                 from.saturating_sub(start)..to.min(end) - start,
+                is_shown,
             );
             let times = executions(&segment.grammar, whole);
             for (id, rule) in segment.grammar.rules.iter() {
-                if matches!(rule.kind, Kind::Call(_)) {
+                if matches!(rule.kind, Kind::Call(function) if is_shown(function)) {
                     lengths.add(known[id].length, times[id]);
                 }
                 let rounds = match rule.kind {
@@ -83,6 +85,7 @@ impl CallLengths {
         segment: &Segment,
         rules: &PrimaryMap<RuleId, SymbolFacts>,
         range: Range<u64>,
+        is_shown: &dyn Fn(FuncId) -> bool,
     ) -> Vec<(Symbol, u64)> {
         let length = |symbol| known(symbol, rules, nodes).length;
         let mut whole = Vec::new();
@@ -91,7 +94,7 @@ impl CallLengths {
         for item in &segment.root {
             match *item {
                 _ if at >= range.end => break,
-                Root::Enter(_) => self.across += 1,
+                Root::Enter(function) => self.across += u64::from(is_shown(function)),
                 Root::Leave => {}
                 Root::Run(symbol) => {
                     push(&mut tasks, symbol, at, length(symbol), &range);
@@ -120,7 +123,7 @@ impl CallLengths {
                     }
                     continue;
                 }
-                Kind::Call(_) => self.across += 1,
+                Kind::Call(function) => self.across += u64::from(is_shown(function)),
                 Kind::Sequence => {}
             }
             let mut at = 0;
