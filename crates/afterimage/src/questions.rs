@@ -6,16 +6,14 @@ use afterimage_present::values::{ConditionReport, ValuesReport, VariableReport};
 use afterimage_present::{
     ActivationReport, AddressStatsHead, AddressesHead, CompareDocument, CurrencyDocument,
     DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument, FilesDocument, FlowDocument,
-    InfluenceDocument, MatchDocument, MemoryReport, MomentDocument, NoSources, OutputDocument,
-    PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport, SourceDocument,
-    StateView, Style, WhyNotReport, paths_document,
+    InfluenceDocument, MatchDocument, MemoryReport, MomentDocument, NamesDocument, NoSources,
+    OutputDocument, PathsDocument, ProfileDocument, RedundancyDocument, SimulateHead, SliceReport,
+    SourceDocument, StateView, Style, WhyNotReport, paths_document,
 };
-
-use anyhow::bail;
 
 use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
-use crate::check::{self, Needs};
+use crate::check::Needs;
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
@@ -27,7 +25,7 @@ use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::explore::{
-    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files, names,
 };
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
@@ -37,7 +35,6 @@ use crate::session::Session;
 use crate::simulate::SimulateQuery;
 use crate::slice::{self, NearLines, NearQuery, Wanted};
 use crate::state::StateQuery;
-use crate::text::pasted;
 use crate::trace::{TraceQuery, TraceReport};
 use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
@@ -426,26 +423,18 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// Returns what the program printed, and when. For a long run whose values are not built,
-    /// answers only from stretches of the run.
+    /// Returns how people write the names of functions.
+    pub fn names(&self) -> NamesDocument {
+        names(self)
+    }
+
+    /// Returns what the program printed, and when. If the values are not built, builds the path if
+    /// it does not exist yet, and follows the run up to the last reported output.
     ///
     /// # Errors
-    /// If these stretches do not suffice, or the recording is damaged.
+    /// If the run cannot be executed again, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
-        // Building the values takes many times as long as the run did, and was not requested.
-        let refuse = |session: &Self| {
-            if early::is_long(session)? && !check::is_built(session, Needs::Values) {
-                bail!(
-                    "this run is long; to show what it printed, build its values: afterimage \
-                     build --lens full {}",
-                    pasted(session.at())
-                );
-            }
-            Ok(())
-        };
-        self.answer(Needs::Values, refuse, |session| {
-            Ok(session.prepared(|scene| query.answer(scene))?)
-        })
+        self.about(|| query.answer(self))
     }
 
     /// Returns when a place was executed. A few executions are found in stretches of the run, if

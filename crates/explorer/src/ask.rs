@@ -44,13 +44,21 @@ pub(crate) enum Lane {
     Counts,
     /// Answers that need the path.
     Path,
+    /// What was printed: without values, the run is followed for it.
+    Output,
     /// Answers that need values.
     Values,
 }
 
 impl Lane {
     /// All lanes, in order.
-    pub const ALL: [Self; 4] = [Self::File, Self::Counts, Self::Path, Self::Values];
+    pub const ALL: [Self; 5] = [
+        Self::File,
+        Self::Counts,
+        Self::Path,
+        Self::Output,
+        Self::Values,
+    ];
 }
 
 /// An answer.
@@ -67,7 +75,7 @@ pub(crate) struct Answer {
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" => Lane::File,
-        "profile" | "files" => Lane::Counts,
+        "profile" | "files" | "names" => Lane::Counts,
         "source" | "cfg"
             if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
         {
@@ -75,8 +83,9 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         }
         "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
+        "output" => Lane::Output,
         "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
-        | "memory" | "output" | "influence" => Lane::Values,
+        | "memory" | "influence" => Lane::Values,
         _ => return None,
     })
 }
@@ -89,6 +98,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             "{} --by line",
             Parameters::default().command("profile", file)
         ),
+        "names" => Parameters::default().command("profile", file),
         // A list of the executions that the counts of a range count.
         "source" if parameters.has("from") || parameters.has("to") => {
             in_range(parameters, &[("level", "line")], file)
@@ -109,7 +119,12 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             let function = parameters.clone().text("function").unwrap_or_default();
             Parameters::of(&[("function", &function)]).command("paths", file)
         }
-        "output" => Parameters::default().command("info", file),
+        "output" => {
+            let limit = parameters.clone().text("limit");
+            let mut options = vec![("output", "")];
+            options.extend(limit.as_deref().map(|limit| ("limit", limit)));
+            Parameters::of(&options).command("info", file)
+        }
         // The answer knows where in memory the byte was.
         "influence" => Parameters::default().command("info", file),
         "executions" | "moment" => {
@@ -162,6 +177,10 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
     match command {
         "info" => asked.info()?,
         "profile" => asked.profile()?,
+        "names" => {
+            asked.parameters.finish()?;
+            asked.document(&session.names())?;
+        }
         "files" => {
             asked.parameters.finish()?;
             let document = session.files()?;
@@ -193,8 +212,10 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         },
         body: asked.out,
         is_final: match command {
-            // More of the output may be available once values are built.
-            "info" | "output" => false,
+            // Lenses may be built.
+            "info" => false,
+            // The program may still be running.
+            "output" => session.file().end().is_ok_and(|end| end.is_some()),
             // Some arrivals can only be counted once the path is built.
             "moment" => check::is_built(session, Needs::Path),
             _ => true,

@@ -1,7 +1,7 @@
 //! One recording that answers many requests.
 //!
-//! Questions about the file, about counts, about the path and about values wait in separate lanes,
-//! so that long questions do not hold up quick ones. In a lane, questions are answered one after
+//! Questions about the file, about counts, about the path, about the output and about values wait in
+//! separate lanes, so that long questions do not hold up quick ones. In a lane, questions are answered one after
 //! another, and later ones use what earlier ones built.
 
 use std::collections::{HashMap, VecDeque};
