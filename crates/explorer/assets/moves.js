@@ -76,8 +76,8 @@ export const execution = (step, where, place) => moved(async () => {
   go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
 });
 
-/** The variable that is looked at. */
-export const variable = () => (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
+/** The variable that is looked at: the one that has the focus, or that was asked about. */
+export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
 /** To the next write of the variable, or the one before. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
