@@ -426,6 +426,7 @@ fn a_report_is_one_page_with_all_that_was_asked_for() {
         "Why digits.rs:6#9",
         "Slice why",
         "Flame graph",
+        "With library code",
         "&lt;b&gt;Mine&lt;/b&gt;",
         "A &amp; B.",
     ] {
