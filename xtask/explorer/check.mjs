@@ -2,11 +2,11 @@
  * Opens each view of the explorer's page in a browser, clicks through it, and says what is wrong: errors in the console, what axe-core finds serious, text that became
  * markup. Prints how long clicks take until the page is painted again.
  *
- *     node check.mjs URL CHROMIUM FOLDER_FOR_PICTURES
+ *     node check.mjs URL URL_OF_HOSTILE_NAMES CHROMIUM FOLDER_FOR_PICTURES
  */
 import { Times, end, look as look_, open as open_, quantile, settled, start, wrong } from "./driver.mjs";
 
-const [url, executablePath, pictures] = process.argv.slice(2);
+const [url, hostileUrl, executablePath, pictures] = process.argv.slice(2);
 const browser = await start(executablePath);
 const times = new Times();
 const timed = (page, what, act) => times.of(page, what, act);
@@ -160,6 +160,116 @@ async function walk(theme, width, height) {
   await page.context().close();
 }
 
+/** The user's own code comes first; library code is folded, and a click unfolds it. */
+async function own() {
+  const page = await open("light", 1280, 800);
+  const is = (/** @type {string} */ name) => /^(<?(std|core|alloc)::|_start|__)/.test(name);
+  const mine = async (what, names, all) => {
+    const [few, more] = [await names(), await all()];
+    if (!few.length || few.some(is)) wrong.push(`${what}: library code comes with the user's own: ${few.filter(is)}`);
+    if (!more.some(is)) wrong.push(`${what}: library code does not unfold`);
+  };
+  const whose = (text) => async () => { await page.locator(`.choice button:text-is("${text}")`).first().click(); await settled(page); };
+  const listed = async () => (await page.locator(".function .list [data-name]").evaluateAll((all) => all.map((one) => one.dataset.name)));
+  await page.locator('#nav a[href*="view=function"]').click();
+  await page.waitForSelector(".function .list");
+  await mine("functions", listed, async () => { await whose("All")(); return listed(); });
+  await look(page, "own-functions");
+  // The bars are drawn on a canvas: what it draws is in the answer.
+  const drawn = page.waitForResponse((answer) => answer.url().includes("format=perfetto"));
+  await page.locator('#nav a[href*="view=timeline"]').click();
+  const bars = async (answer) => JSON.parse(await (await answer).text()).traceEvents.filter((event) => event.ph === "B").map((event) => event.name);
+  const few = await bars(drawn);
+  await look(page, "own-timeline");
+  const more = page.waitForResponse((answer) => answer.url().includes("format=perfetto"));
+  await mine("timeline", async () => few, async () => { await whose("All")(); return bars(more); });
+  // A printed digit comes through the library that prints: those steps are one line, which unfolds.
+  await page.evaluate(() => { location.hash = "#view=why&about=stdout:60"; });
+  await page.waitForSelector(".chain .unfold");
+  await settled(page);
+  const places = () => page.locator(".chain .place").count();
+  const folded = await places();
+  await look(page, "own-why");
+  await page.locator(".chain .unfold").first().click();
+  if ((await places()) <= folded) wrong.push("the steps in library code do not unfold");
+  if (!await page.evaluate(() => document.activeElement?.matches(".chain .place"))) wrong.push("what was unfolded has no focus");
+  await page.context().close();
+}
+
+/** Names and output of a program that try to be more than text, in every view. */
+async function hostile() {
+  const page = await open_(browser, hostileUrl, {});
+  const views = ["#view=overview", "#view=function", "#view=source&at=50%25", "#view=source&code=wat&at=50%25", "#view=timeline&at=50%25", "#view=why&about=stdout:5", "#view=notes"];
+  for (const [index, view] of views.entries()) {
+    await page.evaluate((next) => { location.hash = next; }, view);
+    await look(page, `hostile-${index}`);
+    const made = await page.evaluate(() => document.querySelectorAll("main img, main script, main b, aside img, aside script, aside b").length);
+    if (made) wrong.push(`${view}: a name became markup`);
+    const hidden = await page.evaluate(() => /[\u202e\u0000\u001b]/.test(document.body.textContent));
+    if (hidden) wrong.push(`${view}: a hidden character is not shown as an escape`);
+  }
+  await page.evaluate(() => { location.hash = "#view=function"; });
+  await page.locator(".function .list button", { hasText: "<img src=x onerror=alert(1)>" }).click();
+  for (const part of ["Paths", "Calls", "Control flow"]) {
+    await page.locator(".title .choice button", { hasText: part }).click();
+    await look(page, `hostile-function-${part}`);
+    if (part === "Calls" && !(await page.locator(".function tbody tr").nth(1).innerText()).includes("<b>n</b> = 2")) wrong.push("the argument of a call is not shown");
+  }
+  await page.keyboard.press("/");
+  await page.keyboard.type("<img");
+  await page.locator(".search li", { hasText: "<img src=x onerror=alert(1)>" }).first().waitFor();
+  await look(page, "hostile-search");
+  await page.context().close();
+}
+
+/** Counts have all their digits, and everything that is said of a line can be seen. */
+async function exact(width, height) {
+  const page = await open("light", width, height);
+  const at = `${width} pixels`;
+  await page.evaluate(() => { location.hash = "#view=source&at=bank.rs%3A25%2311"; });
+  await page.waitForSelector(".row.below .value");
+  await settled(page);
+  const outside = await page.evaluate(() => {
+    const pane = document.querySelector(".code").getBoundingClientRect();
+    return [...document.querySelectorAll(".row .values")].filter((one) => { const box = one.getBoundingClientRect(); return box.right > pane.right + 1 || box.left < pane.left || one.firstElementChild.getBoundingClientRect().right > pane.right + 1; }).map((one) => one.textContent);
+  });
+  if (outside.length) wrong.push(`${at}: values lie outside of the pane: ${outside}`);
+  const here = page.locator(".row.below .value");
+  if (!(await here.allInnerTexts()).some((text) => text.includes("fee"))) wrong.push(`${at}: the value of fee is not below its line`);
+  // Whoever sees a variable sees its type.
+  const types = await page.locator(".variables .type").allInnerTexts();
+  if (!types.includes("i64") || !types.includes("usize")) wrong.push(`${at}: the types of variables are not shown: ${types}`);
+  const counts = await page.evaluate(async () => {
+    const file = document.querySelector("[data-file][aria-current=true]").dataset.file;
+    const { lines } = await (await fetch(`api/source?file=${encodeURIComponent(file)}`)).json();
+    const shown = [...document.querySelectorAll(".row[id]")].map((row) => [row.id, row.querySelector(".count").textContent]);
+    return shown.filter(([id, text]) => { const count = lines.find((line) => `line-${line.line}` === id).count; return text.replaceAll(",", "") !== (count ? String(count) : ""); });
+  });
+  if (counts.length) wrong.push(`${at}: counts are not exact: ${counts}`);
+  // The keys ask about the variable that has the focus.
+  await page.keyboard.press("v");
+  await page.keyboard.press("ArrowDown");
+  const chosen = await page.evaluate(() => document.activeElement?.closest("[data-variable]")?.dataset.variable);
+  await page.keyboard.press("y");
+  await page.waitForSelector(".why h1");
+  if (!chosen || !(await page.locator(".why h1").innerText()).includes(`Where did ${chosen} come from?`)) wrong.push(`${at}: y does not ask about ${chosen}`);
+  if (!await page.locator("#copy-link").isVisible()) wrong.push(`${at}: Copy link is not seen`);
+  await page.locator("#copy-link").click();
+  if (!(await page.evaluate(() => navigator.clipboard.readText())).includes("--at")) wrong.push(`${at}: Copy link copies no moment`);
+  await page.locator('#nav a[href*="view=overview"]').click();
+  await page.waitForSelector(".part-output .answered");
+  if (!(await page.locator(".part-output .answered code").innerText()).startsWith("afterimage info --output")) wrong.push(`${at}: the output does not say which command repeats it`);
+  // Names are as people write them.
+  const names = await page.evaluate(async () => (await (await fetch("api/names")).json()).names);
+  const [whole, short] = Object.entries(names).find(([name]) => name.includes(" as core::")) ?? [];
+  await page.evaluate(() => { location.hash = "#view=function"; });
+  await page.locator('.function .choice button:text-is("All")').click();
+  await page.waitForFunction((names) => [...document.querySelectorAll(".function .list [data-name]")].some((one) => names[one.dataset.name]), names);
+  const long = await page.evaluate((names) => [...document.querySelectorAll("[data-name]")].filter((one) => one.textContent !== (names[one.dataset.name] ?? one.dataset.name)).map((one) => one.textContent), names);
+  if (!whole || whole === short || long.length) wrong.push(`${at}: names are not short: ${long}`);
+  await page.context().close();
+}
+
 /** From a wrong byte of output to the line that is to blame, with the keyboard alone. */
 async function keyboard() {
   const page = await open("light", 1280, 800);
@@ -171,7 +281,8 @@ async function keyboard() {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".chain .place");
   await settled(page);
-  await page.keyboard.press("ArrowDown");
+  // The first step of the user's own; those before it are in the library that prints.
+  do await page.keyboard.press("ArrowDown"); while (await page.evaluate(() => document.activeElement?.matches(".unfold")));
   await page.keyboard.press("Enter");
   await page.waitForSelector(".row.here");
   await settled(page);
@@ -189,6 +300,10 @@ async function keyboard() {
 for (const theme of ["light", "dark"]) for (const [width, height] of [[1280, 800], [800, 900]]) await walk(theme, width, height);
 // 1280 by 800 pixels, twice as large: half as much room.
 await walk("light", 640, 400);
+await own();
+await hostile();
+await exact(1280, 800);
+await exact(800, 900);
 await keyboard();
 await browser.close();
 

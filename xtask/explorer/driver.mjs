@@ -33,7 +33,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   await context.addInitScript({ path: axe });
   await context.addInitScript(remember);
   const page = await context.newPage();
-  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) wrong.push(`${theme} ${width}: console: ${message.text()}`); });
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) wrong.push(`${theme} ${width}: console: ${message.text()} ${message.location().url.replace(/.*\/api\//, "")}`); });
   page.on("pageerror", (error) => wrong.push(`${theme} ${width}: ${error.stack}`));
   page.on("dialog", (dialog) => { wrong.push(`a dialog was opened: ${dialog.message()}`); void dialog.dismiss(); });
   page.on("request", (request) => { if (!request.url().startsWith(url)) wrong.push(`something else is loaded: ${request.url()}`); });

@@ -75,6 +75,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     })
 }
 
+/// The number of random clicks in the page of each of three recordings.
+const CLICKS: &str = "170";
+
 /// Clicks through the page, and repeats the sessions in it.
 fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bool> {
     let mut is_well = browser.types()?;
@@ -87,8 +90,17 @@ fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bo
     let pictures = folder.join("pictures");
     let shown = pictures.display().to_string();
     let page = Page::of(tool, &recordings::bank(tool, folder)?)?;
-    is_well &= browser.run("check.mjs", &[&page.url], &[&shown])?;
+    let hostile = Page::of(tool, &recordings::hostile(tool, folder)?)?;
+    is_well &= browser.run("check.mjs", &[&page.url, &hostile.url], &[&shown])?;
     println!("pictures of all views: {shown}");
+    let program = tool.display().to_string();
+    let inside = folder.display().to_string();
+    for recording in recordings::several(tool, folder)? {
+        println!("\n{}", recording.display());
+        let page = Page::of(tool, &recording)?;
+        let rest = [CLICKS, program.as_str(), inside.as_str()];
+        is_well &= browser.run("oracle.mjs", &[&page.url], &rest)?;
+    }
     let sessions = recordings::sessions(tool)?;
     if sessions.is_empty() {
         return Ok(is_well);

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use afterimage_ids::FuncId;
 use afterimage_present::Content;
 use afterimage_present::context_dot;
 use afterimage_present::export::{
@@ -9,8 +10,8 @@ use afterimage_present::export::{
 };
 use afterimage_profile::{CodeFilter, Folded, Remarks};
 use afterimage_replay::paths::{
-    CallLengths, ContextLimits, ContextTree, InlinedFrames, Inlining, Timeline, TimelineLimits,
-    Window,
+    CallLengths, ContextLimits, ContextTree, Frame, InlinedFrames, Inlining, Timeline,
+    TimelineLimits, Window,
 };
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub struct ExportQuery {
     /// chooses a limit that suits the tools.
     pub least: Option<Least>,
     /// The code whose functions are shown. The blocks of all other functions count for their
-    /// callers. Timelines show all functions.
+    /// callers.
     pub code: CodeFilter,
     /// Whether to show inlined functions like called functions. Timelines show only calls.
     #[serde(default = "shown")]
@@ -128,15 +129,27 @@ impl ExportQuery {
             let (names, source) = (program.names, program.source);
             let window = self.bounds.window(&program.positions()?)?;
             let program = session.program();
+            check_code(source, &self.code)?;
+            let folded = Folded::if_any(source, &self.code);
+            let is_shown = |frames: &Frames<'_>, frame| {
+                folded.shows_function(frames.name(frame), frames.place(frame))
+            };
             if let ExportFormat::Perfetto | ExportFormat::Firefox = self.format {
-                let limits = self.timeline_limits(session, window)?;
+                let frames = Frames {
+                    program,
+                    names,
+                    source,
+                    inlining: &Inlining::default(),
+                };
+                let is_shown = |function| is_shown(&frames, Frame::Function(function));
+                let limits = self.timeline_limits(session, window, &is_shown)?;
                 let head = TimelineHead {
                     program: &run,
                     names,
                     window,
                     limits,
                 };
-                let mut timeline = Timeline::new(path, window, limits);
+                let mut timeline = Timeline::new(path, window, limits, &is_shown);
                 return output.write(Content::Text, &mut |out| match self.format {
                     ExportFormat::Firefox => Ok(firefox(out, &head, &mut timeline)?),
                     _ => Ok(perfetto(out, &head, &mut timeline)?),
@@ -167,13 +180,10 @@ impl ExportQuery {
                 source,
                 inlining: &inlining,
             };
-            check_code(source, &self.code)?;
-            let folded = Folded::if_any(source, &self.code);
-            let is_own = |frame| folded.shows_function(frames.name(frame), frames.place(frame));
             let tree = if folded.shows_all() {
                 tree
             } else {
-                tree.folding(|frame| !is_own(frame))
+                tree.folding(|frame| !is_shown(&frames, frame))
             };
             let content = match self.format {
                 ExportFormat::Pprof => Content::Binary,
@@ -189,8 +199,13 @@ impl ExportQuery {
         })
     }
 
-    fn timeline_limits(&self, session: &Session, window: Window) -> Result<TimelineLimits> {
-        let lengths = CallLengths::new(session.path()?, window)?;
+    fn timeline_limits(
+        &self,
+        session: &Session,
+        window: Window,
+        is_shown: &dyn Fn(FuncId) -> bool,
+    ) -> Result<TimelineLimits> {
+        let lengths = CallLengths::new(session.path()?, window, is_shown)?;
         let min = match self.least {
             Some(least) => least.of(window.last - window.first + 1),
             None => {

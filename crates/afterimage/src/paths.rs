@@ -1,7 +1,7 @@
 //! Answers which paths the run took.
 
 use afterimage_present::{PathNames, PathsJson};
-use afterimage_profile::{OwnFunctions, Source};
+use afterimage_profile::{CodeFilter, Folded, OwnFunctions, Source};
 use afterimage_replay::paths::{
     Code, CountOrder, HotPaths, Listed, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
@@ -20,9 +20,8 @@ pub struct PathsQuery {
     pub function: Option<String>,
     /// The largest number of entries.
     pub top: Option<usize>,
-    /// Whether to leave out the functions of library code.
-    #[serde(default)]
-    pub own: bool,
+    /// The code whose functions are included. All code if the program has none of this code.
+    pub code: CodeFilter,
 }
 
 /// A question about paths.
@@ -69,9 +68,9 @@ impl PathsQuery {
             bail!("{} is imported: it has no paths", names.function(function));
         }
         let path = session.ensure_path()?;
-        let folded = session.folded(source);
+        let folded = Folded::if_any(source, &self.code);
         let own = OwnFunctions::new(&folded, program, &names);
-        let is_own = self.own && function.is_none();
+        let is_own = !folded.shows_all() && function.is_none();
         let listed = Listed {
             function,
             shows: &|one| !is_own || own.shows(one),

@@ -7,17 +7,15 @@ use afterimage_present::{
     ActivationReport, AddressStatsHead, AddressesHead, CallsDocument, CompareDocument,
     CurrencyDocument, DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument,
     FilesDocument, FlowDocument, InfluenceDocument, MatchDocument, MemoryReport, MomentDocument,
-    NoSources, OutputDocument, PathsDocument, ProfileDocument, RankDocument, RankView,
-    RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style, WhyNotReport,
-    paths_document,
+    NamesDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument, RankDocument,
+    RankView, RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style,
+    WhyNotReport, paths_document,
 };
-
-use anyhow::bail;
 
 use crate::activation::ActivationQuery;
 use crate::addresses::{self, AddressesQuery};
 use crate::calls::CallsQuery;
-use crate::check::{self, Needs};
+use crate::check::Needs;
 use crate::compared::compare;
 use crate::counted::{Counted, ProfileQuery};
 use crate::currency::question::{CurrencyQuery, refuse_unlike};
@@ -30,7 +28,7 @@ use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::explore::{
-    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files,
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files, names,
 };
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
@@ -40,7 +38,6 @@ use crate::session::Session;
 use crate::simulate::SimulateQuery;
 use crate::slice::{self, NearLines, NearQuery, Wanted};
 use crate::state::StateQuery;
-use crate::text::pasted;
 use crate::trace::{TraceQuery, TraceReport};
 use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
 use crate::why::{WhyQuery, WhyReport};
@@ -458,27 +455,18 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// Returns what the program printed, and when. For a long run without values, answers only from
-    /// stretches of the run.
+    /// Returns how people write the names of functions.
+    pub fn names(&self) -> NamesDocument {
+        names(self)
+    }
+
+    /// Returns what the program printed, and when. If the values are not built, builds the path if
+    /// it does not exist yet, and follows the run up to the last reported output.
     ///
     /// # Errors
-    /// If these stretches do not suffice, or the recording is damaged.
+    /// If the run cannot be executed again, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
-        // The user did not ask for a build of the values, which takes many times as long as the run
-        // did.
-        let refuse = |session: &Self| {
-            if early::is_long(session)? && !check::is_built(session, Needs::Values) {
-                bail!(
-                    "this run is long; to show what it printed, build its values: afterimage \
-                     build --lens full {}",
-                    pasted(session.at())
-                );
-            }
-            Ok(())
-        };
-        self.answer(Needs::Values, refuse, |session| {
-            Ok(session.prepared(|scene| query.answer(scene))?)
-        })
+        self.about(|| query.answer(self))
     }
 
     /// Returns when a place was executed. Finds a few executions in stretches of the run, if these

@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bounds: arguments.stretch.bounds(),
         depth: arguments.depth,
         least: arguments.min,
-        // Timelines show all calls.
+        // By default, timelines show all calls.
         code: if is_timeline && !arguments.code.is_given() {
             CodeFilter::All
         } else {
@@ -140,12 +140,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         },
         inlined: !arguments.no_inlined,
     };
-    if is_timeline && query.code != CodeFilter::All {
-        bail!(
-            "--code does not work for timelines (perfetto, firefox), which show all calls; \
-            leave it out"
-        );
-    }
     let output = ToFile(arguments.output.as_deref());
     let written = query.write(&session, &output);
     written.with_context(|| arguments.file.display().to_string())?;

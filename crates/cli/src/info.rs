@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use afterimage::OutputQuery;
 use afterimage::files;
 use afterimage::info::info;
 
@@ -9,6 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{CodeArguments, OutputArguments, formats};
 use crate::exit::Exit;
+use crate::lens::session;
 use crate::progress::Terminal;
 
 /// Show what a recording holds, and how the run ended
@@ -24,6 +26,18 @@ pub(crate) struct Arguments {
     /// List the embedded source files
     #[arg(long)]
     sources: bool,
+    /// Show what the program printed instead, call by call
+    #[arg(long, conflicts_with_all = ["sizes", "sources"])]
+    output: bool,
+    /// With --output: show at most the first N bytes of each stream
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = OutputQuery::LIMIT,
+        requires = "output",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    limit: u64,
     #[command(flatten)]
     code: CodeArguments,
     /// Output format
@@ -37,6 +51,14 @@ pub(crate) struct Arguments {
 formats!(Text, Json);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    if arguments.output {
+        let query = OutputQuery {
+            limit: arguments.limit,
+        };
+        let report = session(&arguments.file)?.output(&query)?;
+        OutputArguments::default().show(&report, arguments.format)?;
+        return Ok(Exit::Success);
+    }
     let file = files::recording(&arguments.file)?;
     let loaded = files::recorded_program(&arguments.file, &file)?;
     let name = || arguments.file.display().to_string();

@@ -5,6 +5,7 @@ use afterimage_present::{
     PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text, narrow, paths_json,
     trace_counts_text, traces_text,
 };
+use afterimage_profile::CodeFilter;
 use afterimage_replay::paths::CountOrder;
 use anyhow::Result;
 
@@ -107,7 +108,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     } else {
         Whole::Beginning
     };
-    let found = arguments.query().answer(&session, |found, names| {
+    let found = arguments.query()?.answer(&session, |found, names| {
         arguments.report.to.write(|out| {
             if arguments.format == Format::Json {
                 return Ok(paths_json(out, found, names)?);
@@ -130,9 +131,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    fn query(&self) -> PathsQuery {
+    fn query(&self) -> Result<PathsQuery> {
         let text = self.format == Format::Text;
-        PathsQuery {
+        // The other formats are complete, unless code was chosen.
+        let code = if text || self.code.is_given() {
+            self.code.filter()?
+        } else {
+            CodeFilter::All
+        };
+        Ok(PathsQuery {
             about: match &self.find {
                 Some(text) => PathsAbout::Occurrences(text.clone()),
                 None if self.hot => PathsAbout::Hot,
@@ -140,7 +147,7 @@ impl Arguments {
             },
             function: self.function.clone(),
             top: self.top.or(text.then_some(TEXT_ROWS)),
-            own: text,
-        }
+            code,
+        })
     }
 }

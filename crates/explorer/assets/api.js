@@ -74,6 +74,17 @@ async function answer(command, query, stop, view) {
   return given;
 }
 
+/**
+ * What is asked for once, unless it fails.
+ * @template T
+ * @param {() => Promise<T>} find @returns {() => Promise<T>}
+ */
+export function once(find) {
+  /** @type {Promise<T> | null} */
+  let kept = null;
+  return () => (kept ??= find().catch((error) => { kept = null; throw error; }));
+}
+
 /** Returns the error of a question that was cancelled. @param {AbortController} stop */
 const gone = (stop) => stop.signal.reason === GIVEN_UP ? new Error("This question was given up. Choose it again to ask anew.") : new Superseded();
 const GIVEN_UP = "given up";

@@ -59,13 +59,8 @@ const GROUPED = new Intl.NumberFormat("en-US");
 /** Formats a count with all its digits. @param {number} count */
 export const grouped = (count) => GROUPED.format(count);
 
-/** Formats a count in a few characters, for bars and graphs. A title beside it shows the whole number. @param {number} count */
-export function brief(count) {
-  if (count < 10_000) return grouped(count);
-  for (const [unit, size] of /** @type {[string, number][]} */ ([["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]]))
-    if (count >= size) return `${(count / size).toFixed(count >= 100 * size ? 0 : 1)} ${unit}`;
-  return grouped(count);
-}
+/** Makes the column of counts as wide as the longest of them. @param {HTMLElement} lines @param {number} most */
+export const column = (lines, most) => lines.style.setProperty("--digits", String(Math.max(6, grouped(most).length)));
 
 /** @param {number} part @param {number} all */
 export function share(part, all) {
@@ -79,9 +74,6 @@ export const counted = (n, what) => `${grouped(n)} ${what}${n === 1 ? "" : "s"}`
 
 /** @param {number} ms */
 export const time = (ms) => (ms < 10 ? `${ms.toFixed(1)} ms` : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
-
-/** Allows line breaks between the parts of a name such as `bank::main`. @param {string} name */
-export const parted = (name) => name.split(/(?<=::)/).flatMap((part, index) => (index ? [h("wbr", null), part] : [part]));
 
 /** Returns the last part of a path. @param {string} path */
 export const base = (path) => path.slice(path.lastIndexOf("/") + 1);
@@ -147,6 +139,9 @@ export function choice(label, options, chosen, choose) {
   return group;
 }
 
+/** Whose code is shown: the user's own, or the libraries' too. @param {string} chosen @param {(value: string) => void} choose */
+export const whose = (chosen, choose) => choice("Whose code", [["mine", "Mine"], ["all", "All"]], chosen, choose);
+
 /** For each scroller, the controller that ends the list that it shows. @type {WeakMap<HTMLElement, AbortController>} */
 const lists = new WeakMap();
 
@@ -179,7 +174,14 @@ export function virtual(scroller, height, count, row) {
   const ends = new AbortController();
   lists.set(scroller, ends);
   scroller.addEventListener("scroll", () => draw(), { signal: ends.signal });
-  const watch = new ResizeObserver(() => draw());
+  // The row that was shown last stays in sight when the list becomes lower.
+  let [shown, low] = [-1, scroller.clientHeight];
+  const isSeen = (/** @type {number} */ tall) => shown * height >= scroller.scrollTop && (shown + 2) * height <= scroller.scrollTop + tall;
+  const watch = new ResizeObserver(() => {
+    if (isSeen(low) && !isSeen(scroller.clientHeight)) scroller.scrollTop = (shown + 2) * height - scroller.clientHeight;
+    low = scroller.clientHeight;
+    draw();
+  });
   watch.observe(scroller);
   ends.signal.addEventListener("abort", () => watch.disconnect());
   draw();
@@ -188,6 +190,7 @@ export function virtual(scroller, height, count, row) {
     /** @param {number} index */
     show(index) {
       const top = index * height;
+      shown = index;
       const seen = top >= scroller.scrollTop + height && top + 2 * height <= scroller.scrollTop + scroller.clientHeight;
       if (!seen) scroller.scrollTop = Math.max(0, top - scroller.clientHeight / 3);
       draw(true);

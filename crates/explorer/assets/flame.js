@@ -1,5 +1,6 @@
 /** Shows a flame graph on a canvas, exact to the block, and the same data as a table. */
 import { choice, color, grouped, h, share, sharp } from "./dom.js";
+import { named, plain } from "./names.js";
 
 /**
  * @typedef {object} Node
@@ -80,7 +81,7 @@ export function flame(text, open) {
       if (box.w > 34) {
         to.fillStyle = ink;
         const room = Math.floor((box.w - 10) / 6.95);
-        const name = one === root ? `all: ${grouped(root.total)} blocks` : one.name;
+        const name = one === root ? `all: ${grouped(root.total)} blocks` : plain(one.name);
         to.fillText(name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name, box.x + 5, one.depth * HEIGHT + HEIGHT / 2);
       }
     }
@@ -107,7 +108,7 @@ export function flame(text, open) {
   /** @param {Node | null} one */
   const tell = (one) => {
     hovered = one;
-    tip.textContent = one ? `${one.name} · ${grouped(one.total)} blocks with callees (${share(one.total, root.total)}) · ${grouped(one.own)} own` : "Click to zoom, twice to open the function. Each width is a number of executed blocks.";
+    tip.textContent = one ? `${plain(one.name)} · ${grouped(one.total)} blocks with callees (${share(one.total, root.total)}) · ${grouped(one.own)} own` : "Click to zoom, twice to open the function. Each width is a number of executed blocks.";
     draw();
   };
   canvas.addEventListener("mousemove", (event) => { const one = under(event); if (one !== hovered) tell(one); });
@@ -131,7 +132,7 @@ export function flame(text, open) {
   tell(null);
   const table = h("div.twin", { tabindex: 0, role: "region", "aria-label": "Flame graph as a table" }, h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Context"), h("th.n", null, "With callees"), h("th.n", null, "Own"), h("th.n", null, "Share"))),
     h("tbody", null, ordered(root).slice(0, 400).map((one) => {
-      const name = h("td", null, one === root ? one.name : h("button.link", { type: "button", onclick: () => open(one.name) }, one.name));
+      const name = h("td", null, one === root ? one.name : h("button.link", { type: "button", onclick: () => open(one.name) }, named(one.name)));
       name.style.paddingLeft = `${8 + 12 * one.depth}px`;
       return h("tr", null, name, h("td.n", null, grouped(one.total)), h("td.n", null, grouped(one.own)), h("td.n", null, share(one.total, root.total)));
     }))));

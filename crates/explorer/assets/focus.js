@@ -65,6 +65,8 @@ export const follow = (follow) => followers.push(follow);
 function changed() {
   const before = focus;
   focus = read();
+  // Nothing is known of no moment.
+  if (!focus.at) Object.assign(known, { moment: null, state: null, answer: null, error: null, waits: false });
   for (const follow of followers) follow(focus, before);
   if (focus.at !== before.at) void stand();
 }
@@ -90,7 +92,7 @@ let given = null;
 /** Finds the data about the moment. */
 export async function stand() {
   const at = focus.at;
-  if (!at) return;
+  if (!at) return tell();
   const told = given && called(given.doc) === at ? given : null;
   given = null;
   known.waits = true;

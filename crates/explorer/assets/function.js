@@ -1,8 +1,9 @@
 /** Shows a function: its control flow with counts, its different paths, and its calls. */
 import { ask, Superseded } from "./api.js";
-import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, parted, share } from "./dom.js";
+import { answered, choice, counted, empty, failed, fill, grouped, h, loading, panel, share, whose } from "./dom.js";
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { graph } from "./graph.js";
+import { named } from "./names.js";
 import { blocks, sums } from "./overview.js";
 
 let key = "";
@@ -25,11 +26,15 @@ onmoment(() => { const into = document.querySelector(".view-function"); if (into
 async function show(into, name) {
   if (!name) return void list(into);
   fill(into, loading());
+  // What was asked for later is shown, whatever is answered first.
+  const asked = key;
+  const isOld = () => key !== asked || !isHere(into);
   // If the function is given by its number, its control flow need not wait for the name.
   const early = part === "flow" && /^func\[\d+\]$/.test(name) ? drawn(name) : null;
   early?.catch(() => { /* what waits for it hears of it */ });
   try {
     const all = await ask("calls", { function: name }, "function");
+    if (isOld()) return;
     const own = all.doc.functions[0];
     const edges = all.doc.edges;
     if (!own) return fill(into, h("div.function", null, h("h1", null, name), empty("This function was never called.", h("a.button", { href: "#view=function" }, "All functions"))));
@@ -38,13 +43,14 @@ async function show(into, name) {
     const callees = edges.filter((/** @type {any} */ edge) => edge.caller?.index === own.function.index);
     const body = h("div.body", null, loading());
     const stretched = await (early ? early.then((all) => all[3]) : ranged(id));
-    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, parted(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
+    if (isOld()) return;
+    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, named(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
     // With a range, the counts are for the range. The callers and callees are for the whole run, so they have no counts then.
     const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
       : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
     const often = stretched ? " in the whole run" : "";
     const figures = h("div.figures", null, numbers, h("div.who", null, h("h3", null, `Called by${often}`), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, `Calls${often}`), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody"))));
-    fill(into, h("div.function", null, h("div.title", null, h("h1", { title: own.function.name }, parted(own.function.name)), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
+    fill(into, h("div.function", null, h("div.title", null, h("h1", null, named(own.function.name)), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
       figures,
       body, stretched ? null : answered(all)));
     let first = early;
@@ -54,24 +60,33 @@ async function show(into, name) {
       try { await (part === "flow" ? flow(body, answers ?? drawn(id)) : part === "paths" ? paths(body, id) : calls(body, id, own)); } catch (error) { if (!(error instanceof Superseded)) fill(body, failed(error)); }
     };
     await look();
-  } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
+  } catch (error) { if (!(error instanceof Superseded) && !isOld()) fill(into, failed(error)); }
 }
 
 /** @param {string} what @param {number} n */
-const figure = (what, n) => h("div.figure", { title: grouped(n) }, h("strong", null, brief(n)), h("span", null, what));
+const figure = (what, n) => h("div.figure", null, h("strong", null, grouped(n)), h("span", null, what));
 
+/** Whether no other view took the place of this one. @param {HTMLElement} into */
+const isHere = (into) => into.classList.contains("view-function");
+
+let code = "mine";
 /** Lists all functions. @param {HTMLElement} into */
 async function list(into) {
   fill(into, loading());
+  const head = h("div.title", null, h("h1", null, "Functions"), whose(code, (value) => { code = value; void list(into); }));
+  const none = empty("No function of your own code was executed.");
   try {
     if (focus.from && focus.to) {
-      const part = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code: "all", min: 1 }, "functions");
+      const part = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "functions");
+      if (!isHere(into)) return;
       const { total, functions } = sums(part.text);
-      return fill(into, h("div.function", null, h("h1", null, "Functions"), stretch(), blocks(total, functions.slice(0, 500)), answered(part)));
+      return fill(into, h("div.function", null, head, stretch(), functions.length ? blocks(total, functions.slice(0, 500)) : none, answered(part)));
     }
-    const all = await ask("profile", { sort: "instructions", code: "all" }, "functions");
-    fill(into, h("div.function", null, h("h1", null, "Functions"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Blocks"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
-      h("tbody", null, all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500).map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, parted(row.function.name))), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
+    const all = await ask("profile", { sort: "instructions", code }, "functions");
+    if (!isHere(into)) return;
+    const rows = all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500);
+    fill(into, h("div.function", null, head, !rows.length ? none : h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Blocks"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
+      h("tbody", null, rows.map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, named(row.function.name))), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 
@@ -139,18 +154,28 @@ async function parameters(id, first, last) {
   // The caller is needed for finding the result.
   const { doc } = await ask("state", { at: `${id}#${first}`, depth: 2 }, "call");
   const { variables, locals } = doc.frames[0];
-  const named = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => [one.name, one.name]);
-  const wanted = named.length ? named : (locals ?? []).filter((/** @type {any} */ one) => one.parameter).map((/** @type {any} */ one) => [one.name ?? `local ${one.index}`, one.name ?? String(one.index)]);
-  const found = await Promise.all(wanted.map(async (/** @type {[string, string]} */ [label, name]) => {
+  const wanted = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => one.name);
+  if (!wanted.length && locals?.some((/** @type {any} */ one) => one.parameter)) return unnamed(id, first, last);
+  const found = await Promise.all(wanted.map(async (/** @type {string} */ name) => {
     const held = await ask("values", { at: id, var: name, instances: `${first}..${last}`, limit: PAGE }).catch(() => null);
     const of = new Map(/** @type {[number, string][]} */ ((held?.doc.instances ?? []).map((/** @type {any} */ one) => [one.number, one.value ?? one.unavailable ?? "?"])));
-    return (/** @type {number} */ call) => `${label} = ${of.get(call) ?? "?"}`;
+    return (/** @type {number} */ call) => `${name} = ${of.get(call) ?? "?"}`;
   }));
   return (call) => found.map((one) => one(call)).join(", ");
 }
 
 /**
- * Returns the results of the calls, by the times of the calls. Asks one question for each calling place.
+ * The arguments of calls of a function without debug information, whose locals may have no name to ask for: one question for each call.
+ * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
+ */
+async function unnamed(id, first, last) {
+  const calls = Array.from({ length: last - first + 1 }, (_, index) => ask("state", { at: `${id}#${first + index}`, depth: 1 }));
+  const given = (await Promise.all(calls)).map(({ doc }) => (doc.frames[0].locals ?? []).filter((/** @type {any} */ one) => one.parameter));
+  return (call) => (given[call - first] ?? []).map((/** @type {any} */ one) => `${one.name ?? `local ${one.index}`} = ${one.text ?? "not known"}`).join(", ");
+}
+
+/**
+ * What the calls gave, by their times: one question for each place that called.
  * @param {string} id @param {any[]} rows @returns {Promise<Map<number, string>>}
  */
 async function returned(id, rows) {

@@ -1,5 +1,5 @@
 /** Draws a control-flow graph: blocks in layers, and edges with their counts. */
-import { brief, grouped, h, svg } from "./dom.js";
+import { grouped, h, svg } from "./dom.js";
 
 const [WIDE, HIGH, GAP, LEVEL] = [132, 38, 26, 46];
 
@@ -55,7 +55,7 @@ export function graph(shape, blocks, edges, open) {
       : `M${from.x} ${from.y + HIGH} C${from.x} ${from.y + HIGH + LEVEL / 2}, ${to.x} ${to.y - LEVEL / 2}, ${to.x} ${to.y - 1}`;
     drawn.append(svg("path", { d: path, class: `edge${count ? "" : " cold"}`, "stroke-width": count ? 1 + 2.2 * Math.sqrt(count / most) : 1, "marker-end": "url(#tip)" }, svg("title", {}, `${edge.from} → ${edge.to}, ${edge.kind}: ${grouped(count)} times`)));
     if (edge.kind !== "fall" && edge.kind !== "call return" && edge.kind !== "jump" && edge.kind !== "return")
-      drawn.append(svg("text", { x: side ? (from.x + to.x) / 2 + side : (from.x * 0.62 + to.x * 0.38), y: side ? (from.y + to.y) / 2 + HIGH / 2 : from.y + HIGH + LEVEL * 0.42, class: "edge-count" }, brief(count)));
+      drawn.append(svg("text", { x: side ? (from.x + to.x) / 2 + side : (from.x * 0.62 + to.x * 0.38), y: side ? (from.y + to.y) / 2 + HIGH / 2 : from.y + HIGH + LEVEL * 0.42, class: "edge-count" }, grouped(count)));
   }
   for (const one of nodes) {
     const { x, y } = place(one.block);
@@ -66,7 +66,7 @@ export function graph(shape, blocks, edges, open) {
     const group = svg("g", { class: `block${row && !row.count ? " cold" : ""}${isExit ? " exit" : ""}`, transform: `translate(${x - WIDE / 2} ${y})`, tabindex: isExit ? null : 0, role: isExit ? null : "button", onclick: act, onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") act(); } },
       svg("title", {}, `block ${one.block}, ends with ${one.end}${row ? `, executed ${grouped(row.count)} times` : ""}`), svg("rect", { width: WIDE, height: HIGH, rx: 6 }));
     if (row?.count) group.append(svg("rect", { width: 4, height: HIGH, rx: 2, class: "hot", opacity: 0.15 + 0.85 * Math.sqrt(row.count / most) }));
-    group.append(svg("text", { x: 12, y: 15, class: "what" }, isExit ? "exit" : `${one.block} · ${line}`), svg("text", { x: 12, y: 30, class: "many" }, isExit ? "" : row ? `${brief(row.count)}×` : ""));
+    group.append(svg("text", { x: 12, y: 15, class: "what" }, isExit ? "exit" : `${one.block} · ${line}`), svg("text", { x: 12, y: 30, class: "many" }, isExit ? "" : row ? `${grouped(row.count)}×` : ""));
     drawn.append(group);
   }
   return h("div.graph", { tabindex: 0, role: "region", "aria-label": "Control flow" }, drawn);

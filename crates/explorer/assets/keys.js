@@ -38,7 +38,7 @@ function output() {
 }
 
 /** The lists through which the arrow keys move, and the items to choose in them. */
-const LISTS = [[".chain", ".place"], ["table.variables", ".value .link"], ["table.list", "button.link"]];
+const LISTS = [[".chain", ".place, .unfold"], ["table.variables", ".value .link"], ["table.list", "button.link"]];
 
 /**
  * Moves up or down in a list, or into the view's list if nothing has the focus. Returns whether there is a list.
@@ -53,6 +53,9 @@ function through(on, step) {
   return items.length > 0;
 }
 
+/** Asks about the variable that has the focus. Undefined if none has. */
+const asks = () => { const on = document.activeElement?.closest("[data-variable]"); return on && (/** @type {HTMLElement | null} */ (on.querySelector(".link"))?.click(), true); };
+
 /** @param {Record<string, string>} views @param {() => void} copy */
 export function keys(views, copy) {
   /** @type {Record<string, () => any>} */
@@ -60,7 +63,7 @@ export function keys(views, copy) {
     n: () => line(false, true), N: () => line(true, true), s: () => line(false, false), S: () => line(true, false),
     f: () => out(false), F: () => out(true), c: () => execution(1), C: () => execution(-1), w: () => write(1), W: () => write(-1),
     u: caller, d: callee, "/": () => search(""), "?": help, b: () => note(), ".": copy,
-    y: () => focus.at && go({ view: "why", about: focus.about?.startsWith("var:") ? focus.about : "value" }),
+    y: () => asks() ?? (focus.at && go({ view: "why", about: focus.about?.startsWith("var:") ? focus.about : "value" })),
     o: output, v: () => /** @type {HTMLElement | null} */ (document.querySelector(".variables .value .link"))?.focus(),
     Home: () => go({ at: "start" }), End: () => go({ at: "end" }),
   };

@@ -3,7 +3,8 @@ import { busy, cancel, onanswer, told } from "./api.js";
 import { base, fill, grouped, h, time } from "./dom.js";
 import { address, called, focus, follow, go, known, onmoment, stand } from "./focus.js";
 import { help, keys } from "./keys.js";
-import { moves } from "./moves.js";
+import { moves, say } from "./moves.js";
+import { learn } from "./names.js";
 import { notes } from "./notes.js";
 import { overview } from "./overview.js";
 import { search } from "./search.js";
@@ -43,7 +44,7 @@ function bar() {
       h("img", { src: "icon.svg", alt: "", width: 22, height: 22 }), h("span", null, page.file.split("/").pop())),
     h("button.find", { type: "button", onclick: () => search(""), "aria-keyshortcuts": "/" }, h("span", null, "Search or go to …"), h("kbd", null, "/")),
     h("div.grow", null), moves(), at,
-    h("button.quiet", { type: "button", id: "copy-link", title: "Copy the command that opens this place (.)", onclick: copy }, "Copy link"),
+    h("button.quiet", { type: "button", id: "copy-link", title: "Copy the command that opens this place (.)", "aria-label": "Copy link", onclick: copy }, h("span.wide", null, "Copy link"), h("span.narrow", null, "Link")),
     h("button.quiet.icon", { type: "button", title: "Light or dark", "aria-label": "Light or dark theme", onclick: () => theme(dark() ? "light" : "dark") }, "◐"),
     h("button.quiet.icon", { type: "button", title: "Keys (?)", "aria-label": "Keys", onclick: help }, "?"));
 }
@@ -52,9 +53,7 @@ function bar() {
 export async function copy() {
   const at = focus.at ? ` --at '${focus.at.replaceAll("'", "'\\''")}'` : "";
   await navigator.clipboard.writeText(page.command + at);
-  const button = the("copy-link");
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = "Copy link"), 1200);
+  say("The command that opens this place is copied.");
 }
 
 function nav() {
@@ -168,6 +167,7 @@ async function begin() {
   view();
   moment();
   if (focus.at) void stand();
+  void learn().catch(() => { /* names stay whole */ });
   void progress();
 }
 

@@ -76,8 +76,8 @@ export const execution = (step, where, place) => moved(async () => {
   go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
 });
 
-/** Returns the selected variable. */
-export const variable = () => (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
+/** The variable that is looked at: the one that has the focus, or that was asked about. */
+export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {

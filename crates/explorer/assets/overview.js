@@ -1,8 +1,9 @@
 /** Shows the run at a glance: how it ended, what it printed, and where it spent its time. */
 import { ask, Superseded } from "./api.js";
-import { answered, brief, choice, counted, empty, failed, fill, grouped, h, loading, panel, parted, share, visible } from "./dom.js";
+import { answered, counted, empty, failed, fill, grouped, h, loading, panel, share, visible, whose } from "./dom.js";
 import { flame } from "./flame.js";
 import { address, focus, go } from "./focus.js";
+import { named } from "./names.js";
 import { chain } from "./why.js";
 
 /** @type {HTMLElement | null} */
@@ -65,7 +66,7 @@ async function showOutput(into) {
   const all = totals.stdout + totals.stderr;
   const shown = panel("Output", all ? counted(all, "byte") : null);
   if (!all) shown.append(empty("The program printed nothing."));
-  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown: it is longer than the page shows, or the values of the run are not built yet (afterimage build --lens full)."));
+  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown: it is longer than the page shows, or the recording was cut off before it."));
   shown.append(answered(answer) ?? "");
   fill(into, shown);
 }
@@ -144,13 +145,13 @@ async function showHot(into) {
   const answer = await ask("profile", { sort: "instructions", code }, "hot");
   const { totals, rows } = answer.doc;
   const most = rows.filter((/** @type {any} */ row) => row.instructions).slice(0, 14);
-  fill(into, panel("Hottest functions", choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void part(into, showHot); }),
+  fill(into, panel("Hottest functions", whose(code, (value) => { code = value; void part(into, showHot); }),
     most.length ? h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
       h("tbody", null, most.map((/** @type {any} */ row) => {
         const bar = h("span.bar", { "aria-hidden": "true" });
         bar.style.width = `${(100 * row.instructions) / totals.instructions}%`;
-        return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }), title: row.function.name }, parted(row.function.name))),
-          h("td.n", { title: grouped(row.entries ?? row.calls ?? 0) }, brief(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
+        return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }, named(row.function.name))),
+          h("td.n", null, grouped(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
       }))) : empty("No function of your own code was executed."),
     h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
 }
@@ -159,13 +160,13 @@ async function showHot(into) {
 async function showRange(into) {
   const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "hot");
   const { total, functions } = sums(answer.text);
-  fill(into, panel("Hottest functions of the range", choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void part(into, showHot); }),
+  fill(into, panel("Hottest functions of the range", whose(code, (value) => { code = value; void part(into, showHot); }),
     blocks(total, functions.slice(0, 14)), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
 }
 
 /** Creates a table with the number of blocks of each function. @param {number} total @param {[string, number, number][]} functions */
 export const blocks = (total, functions) => h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "Share"), h("th.n", null, "With callees"))),
-  h("tbody", null, functions.map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: name, call: "" }) }, parted(name))), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all))))));
+  h("tbody", null, functions.map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: name, call: "" }) }, named(name))), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all))))));
 
 /**
  * Adds up the blocks of stacks by function.
@@ -195,7 +196,7 @@ let folded = "mine";
 async function showGraph(into) {
   const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
   const answer = await ask("export", { format: "collapsed", code: folded, ...range }, "flame");
-  fill(into, panel("Flame graph", choice("Whose code", [["mine", "Mine"], ["all", "All"]], folded, (value) => { folded = value; void part(into, showGraph); }),
+  fill(into, panel("Flame graph", whose(folded, (value) => { folded = value; void part(into, showGraph); }),
     flame(answer.text, (name) => go({ view: "function", fn: name })), answered(answer)));
 }
 

@@ -1,7 +1,8 @@
 /** Searches functions, files, lines, values and output, or goes to a moment. */
-import { ask, Superseded } from "./api.js";
+import { ask, once, Superseded } from "./api.js";
 import { base, counted, fill, grouped, h, visible } from "./dom.js";
 import { focus, go } from "./focus.js";
+import { plain } from "./names.js";
 import { files, text as textOf } from "./source.js";
 
 /** @typedef {{ kind: string, title: string, detail: string, act: () => void }} Hit */
@@ -38,7 +39,7 @@ export function search(words) {
     draw();
   };
   let timer = 0;
-  input.addEventListener("input", () => { clearTimeout(timer); timer = window.setTimeout(look, 120); });
+  input.addEventListener("input", () => { clearTimeout(timer); timer = window.setTimeout(look, 40); });
   input.addEventListener("keydown", (/** @type {KeyboardEvent} */ pressed) => {
     if (pressed.key === "ArrowDown") on = Math.min(hits.length - 1, on + 1);
     else if (pressed.key === "ArrowUp") on = Math.max(0, on - 1);
@@ -63,20 +64,27 @@ async function moments(query) {
   }
   if (!/[:#@=%]|^\d|^start$|^end$/.test(query)) return [];
   const { doc } = await ask("moment", { at: query }, "search-moment");
-  return [{ kind: "moment", title: query, detail: `t=${grouped(doc.t)} in ${doc.function.name}${doc.line ? ` at ${doc.line}` : ""}`, act: () => go({ view: focus.view === "overview" ? "source" : focus.view, at: query, file: "", line: "" }) }];
+  return [{ kind: "moment", title: query, detail: `t=${grouped(doc.t)} in ${plain(doc.function.name)}${doc.line ? ` at ${doc.line}` : ""}`, act: () => go({ view: focus.view === "overview" ? "source" : focus.view, at: query, file: "", line: "" }) }];
 }
+
+/** All functions, the user's own first. */
+const called = once(async () => {
+  const [mine, all] = await Promise.all(["mine", "all"].map((code) => ask("profile", { sort: "instructions", code })));
+  const own = new Set(mine.doc.rows.map((/** @type {any} */ row) => row.function.index));
+  return [...mine.doc.rows, ...all.doc.rows.filter((/** @type {any} */ row) => !own.has(row.function.index))];
+});
 
 /** @param {string} query @returns {Promise<Hit[]>} */
 async function functions(query) {
-  const { doc } = await ask("profile", { sort: "instructions", code: "all" }, "search-functions");
   const low = query.toLowerCase();
-  return doc.rows.filter((/** @type {any} */ row) => row.function.name.toLowerCase().includes(low)).slice(0, 12).map((/** @type {any} */ row) => ({ kind: "function", title: row.function.name, detail: row.entries ? `${counted(row.entries, "call")}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
+  const is = (/** @type {string} */ name) => name.toLowerCase().includes(low) || plain(name).toLowerCase().includes(low);
+  return (await called()).filter((row) => is(row.function.name)).slice(0, 12).map((row) => ({ kind: "function", title: plain(row.function.name), detail: row.entries ? `${counted(row.entries, "call")}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
 }
 
 /** Finds files, and lines of the user's own code. @param {string} query @returns {Promise<Hit[]>} */
 async function lines(query) {
   const low = query.toLowerCase();
-  const all = await files();
+  const all = [...await files()].sort((a, b) => Number(a.library) - Number(b.library));
   const found = /** @type {Hit[]} */ (all.filter((one) => one.file.toLowerCase().includes(low)).slice(0, 6).map((one) => ({ kind: "file", title: one.name, detail: one.file, act: () => go({ view: "source", file: one.file, line: "" }) })));
   for (const one of all.filter((one) => !one.library).slice(0, 40)) {
     const answer = await textOf(one.file).catch(() => null);
@@ -88,18 +96,22 @@ async function lines(query) {
   return found;
 }
 
+/** What was printed to each stream, as hexadecimal digits. */
+const printed = once(async () => {
+  const { doc } = await ask("output");
+  return ["stdout", "stderr"].map((stream) => ({ stream, hex: /** @type {string} */ (doc.writes.filter((/** @type {any} */ one) => one.stream === stream).map((/** @type {any} */ one) => one.bytes).join("")) }));
+});
+
 /** Finds text in the output. @param {string} query @returns {Promise<Hit[]>} */
 async function output(query) {
-  const { doc } = await ask("output", {}, "search-output");
   const found = /** @type {Hit[]} */ ([]);
-  for (const stream of ["stdout", "stderr"]) {
-    const bytes = doc.writes.filter((/** @type {any} */ one) => one.stream === stream).flatMap((/** @type {any} */ one) => one.bytes.match(/../g) ?? []);
-    const wanted = [...new TextEncoder().encode(query)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    const hex = bytes.join("");
-    for (let at = hex.indexOf(wanted); at >= 0 && found.length < 8; at = hex.indexOf(wanted, at + 2)) {
+  const wanted = [...new TextEncoder().encode(query)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  for (const { stream, hex } of await printed()) {
+    for (let at = hex.indexOf(wanted); at >= 0 && found.length < 8; at = hex.indexOf(wanted, at + 1)) {
       if (at % 2) continue;
       const byte = at / 2;
-      const around = new TextDecoder().decode(Uint8Array.from(bytes.slice(Math.max(0, byte - 16), byte + 40), (/** @type {string} */ one) => Number.parseInt(one, 16)));
+      const near = hex.slice(2 * Math.max(0, byte - 16), 2 * (byte + 40)).match(/../g) ?? [];
+      const around = new TextDecoder().decode(Uint8Array.from(near, (one) => Number.parseInt(one, 16)));
       found.push({ kind: "output", title: visible(around.replaceAll("\n", "⏎")), detail: `byte ${grouped(byte)} of ${stream}`, act: () => go({ view: "why", about: `${stream}:${byte}` }) });
     }
   }

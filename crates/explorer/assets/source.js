@@ -1,14 +1,12 @@
 /** Shows source with exact counts and values, and the executions of a line. */
-import { ask, Superseded } from "./api.js";
-import { answered, brief, color, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
+import { ask, once, Superseded } from "./api.js";
+import { answered, color, column, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
 import { focus, frame, go, known, lineOf, onhint, onmoment } from "./focus.js";
 import { execution, say } from "./moves.js";
 import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
-/** @type {Promise<any[]> | null} */
-let listed = null;
-/** Returns the source files of the program. @returns {Promise<any[]>} */
-export const files = () => (listed ??= ask("files").then((answer) => answer.doc.files, (error) => { listed = null; throw error; }));
+/** The files of the program. @type {() => Promise<any[]>} */
+export const files = once(() => ask("files").then((answer) => answer.doc.files));
 
 /** @type {Map<string, Promise<import("./api.js").Answer>>} */
 const texts = new Map();
@@ -31,18 +29,21 @@ export function text(file) {
 const HEIGHT = 21;
 /** @type {{ root: HTMLElement, tree: HTMLElement, head: HTMLElement, scroller: HTMLElement, foot: HTMLElement, below: HTMLElement } | null} */
 let made = null;
-/** @type {{ key: string, doc: any, answer: any, tokens: (Node | string)[][], list: ReturnType<typeof virtual>, most: number } | null} */
+/** @type {{ key: string, doc: any, answer: any, tokens: (Node | string)[][], list: ReturnType<typeof virtual>, most: number, values: number } | null} */
 let open = null;
 
 /** @param {HTMLElement} into */
 export function source(into) {
-  if (!made || made.root.parentElement !== into) {
+  if (!made) {
     const [tree, head, foot, below] = ["tree", "title", "lines-foot", "executions"].map((name) => h(`div.${name}`, null));
     const scroller = h("div.code", { tabindex: 0, role: "region", "aria-label": "Source, line by line. The arrow keys choose a line; Enter goes to its first execution", "data-own-keys": "", onkeydown: move });
     made = { root: h("div.source", null, h("h1.sr", null, "Source"), tree, h("div.text", null, head, scroller, below, foot)), tree, head, scroller, foot, below };
-    fill(into, made.root);
-    open = null;
     void showTree();
+  }
+  // Another view took the place of this one for a while. What it shows stays, but not where it was scrolled to.
+  if (made.root.parentElement !== into) {
+    fill(into, made.root);
+    shownLine = "";
   }
   void show();
 }
@@ -70,8 +71,8 @@ async function show() {
   const number = (shows += 1);
   // Show the answer to the latest question, in whatever order answers arrive.
   const isOld = () => number !== shows || !parts.root.isConnected;
-  if (focus.at && !focus.file && known.waits && !known.state) {
-    // Keep an open file until the moment is known.
+  if (focus.at && !focus.file && known.waits) {
+    // What is shown stays until the moment is known: where the moment before was is not asked again.
     if (!open) fill(parts.scroller, loading("Following the run to the moment …"));
     return;
   }
@@ -93,9 +94,10 @@ async function show() {
     const stands = lineOf(frame());
     const line = want.line || (stands?.file === want.file ? stands.line : 0);
     const index = open.doc.lines.findIndex((/** @type {any} */ row) => row.line === line);
+    open.values = below(stands);
     if (index >= 0 && shownLine !== `${key} ${line} ${focus.at}`) {
       shownLine = `${key} ${line} ${focus.at}`;
-      open.list.show(index);
+      open.list.show(rowOf(index));
     } else open.list.draw();
     mark();
     void strip(want.file, line);
@@ -121,9 +123,10 @@ function begin(key, answer) {
     h("span.grow", null), h("span.soft", null, `${grouped(doc.lines.filter((/** @type {any} */ row) => row.count > 0).length)} of ${counted(doc.lines.filter((/** @type {any} */ row) => row.count !== null).length, "line")} executed`));
   if (doc.missing) made.head.append(h("p.note", null, doc.missing));
   const tokens = highlight(doc.lines.map((/** @type {any} */ row) => row.text));
+  column(made.scroller, doc.lines.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.count ?? 0), 0));
   // The list draws its rows immediately, and they read `open`.
-  open = { key, doc, answer, most, tokens, list: /** @type {any} */ (null) };
-  open.list = virtual(made.scroller, HEIGHT, doc.lines.length, row);
+  open = { key, doc, answer, most, tokens, values: -1, list: /** @type {any} */ (null) };
+  open.list = virtual(made.scroller, HEIGHT, doc.lines.length + 1, row);
   fill(made.foot, answered(answer));
   if (!doc.lines.length) fill(made.scroller, empty("This file has no lines."));
 }
@@ -131,10 +134,20 @@ function begin(key, answer) {
 /** Returns a line of the open file in the form that commands take. @param {number} line */
 const place = (line) => `${open?.doc.name}:${line}`;
 
-/** @param {number} index */
-function row(index) {
-  const { doc, tokens, most } = /** @type {NonNullable<typeof open>} */ (open);
+/** The index of the line at the moment, if values are shown in a row below it; otherwise -1. @param {any} stands */
+const below = (stands) => (open && stands?.file === open.doc.file ? open.doc.lines.findIndex((/** @type {any} */ row) => row.line === stands.line && beside(row, true)) : -1);
+/** The row of a line. @param {number} index */
+const rowOf = (index) => (open && open.values >= 0 && index > open.values ? index + 1 : index);
+
+/** The row of a line, or of the values at the moment. The last row is empty if there are no values. @param {number} at */
+function row(at) {
+  // Until the instructions are known, the list is still that of the source.
+  if (!open) return h("div.row", null);
+  const { doc, tokens, most, values } = open;
+  const index = values >= 0 && at > values ? at - 1 : at;
   const one = doc.lines[index];
+  if (values >= 0 && at === values + 1) return h("div.row.below", { role: "listitem", "aria-label": "Values at the moment" }, beside(doc.lines[values], true));
+  if (!one) return h("div.row", null);
   const stands = lineOf(frame());
   const here = stands?.file === doc.file && stands.line === one.line;
   const selected = focus.file === doc.file && Number(focus.line) === one.line;
@@ -152,12 +165,13 @@ function row(index) {
   }
   const never = one.count === 0;
   const words = one.elsewhere ? "not executed in the range, but at another time" : never ? "never ran" : one.count === null ? "" : counted(one.count, "execution");
-  const made = h(`div.row${never ? ".never" : ""}${one.elsewhere ? ".elsewhere" : ""}${one.count === null ? ".none" : ""}${here ? ".here" : ""}${selected ? ".on" : ""}`, {
-    role: "listitem", id: `line-${one.line}`, "data-index": index, "aria-current": selected || here ? "true" : null,
+  const values_ = here && values === index ? null : beside(one, here);
+  const made = h(`div.row${values_ ? ".valued" : ""}${never ? ".never" : ""}${one.elsewhere ? ".elsewhere" : ""}${one.count === null ? ".none" : ""}${here ? ".here" : ""}${selected ? ".on" : ""}`, {
+    role: "listitem", id: `line-${one.line}`, "data-index": at, "aria-current": selected || here ? "true" : null,
     onclick: (/** @type {MouseEvent} */ clicked) => { if (!/** @type {HTMLElement} */ (clicked.target).closest("button") && !String(getSelection())) go({ file: doc.file, line: String(one.line) }, Boolean(focus.file === doc.file)); },
     ondblclick: () => { if (one.count) go({ at: `${place(one.line)}#1`, file: "", line: "" }); },
-  }, heat, h("span.count", { title: words }, one.count ? brief(one.count) : ""), h("span.ways", null, ratio), h("span.number", null, one.line),
-    h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, ...tokens[index].map((token) => (token instanceof Node ? token.cloneNode(true) : token))), beside(one, here),
+  }, heat, h("span.count", { title: words }, one.count ? grouped(one.count) : ""), h("span.ways", null, ratio), h("span.number", null, one.line),
+    h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, ...tokens[index].map((token) => (token instanceof Node ? token.cloneNode(true) : token))), values_,
     never && h("button.whynot", { type: "button", tabindex: -1, title: one.elsewhere ? "Why is it not executed in the range?" : "Why did it never run?", onclick: () => go({ view: "why", about: `not:${place(one.line)}` }) }, "why not?"));
   return made;
 }
@@ -169,7 +183,7 @@ function beside(one, here) {
   const shown = own.variables.filter((/** @type {any} */ variable) => variable.name && variable.value && !variable.shadowed && (here
     ? new RegExp(`(^|[^\\w.])${variable.name.replace(/[^\w]/g, "\\$&")}(?![\\w])`).test(one.text) : variable.declared === one.line && !variable.inlined));
   if (!shown.length) return null;
-  return h("span.values", null, shown.slice(0, 4).map((/** @type {any} */ variable) => h("button.value", { type: "button", tabindex: -1, title: `${variable.name}: ${variable.type}. Where did it come from?`,
+  return h("span.values", null, shown.slice(0, 4).map((/** @type {any} */ variable) => h(`button.value${variable.value.length + variable.name.length > 14 ? "" : ".small"}`, { type: "button", tabindex: -1, title: `${variable.name}: ${variable.type}. Where did it come from?`,
     onclick: () => go({ view: "why", about: `var:${variable.name}` }) }, h("span.soft", null, `${variable.name} `), variable.value.length > 34 ? `${variable.value.slice(0, 33)}…` : variable.value)));
 }
 
@@ -190,7 +204,7 @@ export function move(pressed) {
   else {
     const to = Math.min(lines.length - 1, Math.max(0, next));
     go({ file, line: String(lines[to].line) }, true);
-    open.list.show(to);
+    open.list.show(rowOf(to));
   }
   pressed.preventDefault();
   pressed.stopPropagation();

@@ -3,6 +3,7 @@ import { ask, Superseded } from "./api.js";
 import { answered, base, choice, empty, failed, fill, grouped, h, loading } from "./dom.js";
 import { focus, frame, go, goto, known, lineOf, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
+import { named, plain } from "./names.js";
 
 let tab = "variables";
 let library = false;
@@ -38,8 +39,8 @@ function stack() {
     const where = at ? `${base(at.file)}:${at.line}` : `@0x${one.offset.toString(16)}`;
     const given = (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter).map((/** @type {any} */ variable) => `${variable.name}=${short(variable.value)}`).join(", ");
     list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one === own ? "true" : null, title: `${one.function.name}(${given})`, onclick: () => go({ frame: String(one.number) }) },
-      h("span.number", null, one.number), h("span.name", null, short(one.function.name, 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
-    (one.inlined ?? []).map((/** @type {any} */ call) => h("div.inlined", null, `inlined ${call.name}`))));
+      h("span.number", null, one.number), h("span.name", null, short(plain(one.function.name), 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
+    (one.inlined ?? []).map((/** @type {any} */ call) => h("div.inlined", null, "inlined ", named(call.name)))));
   }
   if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));
   if (open > frames.length) list.append(h("li.soft", null, `and ${grouped(open - frames.length)} more`));
@@ -62,9 +63,9 @@ function variables() {
   const chosen = focus.about?.startsWith("var:") ? focus.about.slice(4) : null;
   // The moment of an outer activation is the moment of its call.
   const at = own.number === 0 ? focus.at : null;
-  return h("table.variables", { "aria-label": `Variables of ${own.function.name}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
+  return h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
     const asked = async (/** @type {string} */ about) => { rest(); return at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
-    return h("tr", { class: one.name === chosen ? "on" : null }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null),
+    return h("tr", { class: one.name === chosen ? "on" : null, "data-variable": one.name }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
       h("td.value", null, value(one, (name) => asked(`var:${name}`)), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null),
       h("td.acts", null,
         h("button.quiet.icon", { type: "button", title: `Last write of ${one.name}`, "aria-label": `Last write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(-1, one.name); } }, "↤"),
@@ -158,7 +159,7 @@ function hex(doc) {
   /** @param {number} at */
   const tell = (at) => {
     const { written, next_read: read, next_written: next } = writers[at] ?? {};
-    const place = (/** @type {any} */ one) => one.source ? `${base(one.source.file)}:${one.source.line}` : one.function?.name ?? one.kind;
+    const place = (/** @type {any} */ one) => one.source ? `${base(one.source.file)}:${one.source.line}` : (one.function ? plain(one.function.name) : one.kind);
     const link = (/** @type {string} */ what, /** @type {any} */ one) => one && h("p", null, `${what} `, h("button.link", { type: "button", onclick: () => goto(one.t, one.offset ?? null).catch((error) => say(error.message)) }, `${place(one)} at t=${grouped(one.t)}`), one.value ? ` ${one.value.text}` : "");
     fill(told, h("p", null, h("code", null, `0x${(doc.address + at).toString(16)}`)), written ? link("written by", written) : h("p.soft", null, "not written before this moment"), link("next read by", read), link("next written by", next));
   };

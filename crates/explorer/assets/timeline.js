@@ -1,7 +1,8 @@
 /** Shows calls over time. The range that the user drags applies to the counts of all views. */
 import { ask, Superseded } from "./api.js";
-import { answered, choice, color, counted, empty, failed, fill, grouped, h, loading, panel, sharp } from "./dom.js";
+import { answered, color, counted, empty, failed, fill, grouped, h, loading, panel, sharp, whose } from "./dom.js";
 import { focus, go, known, onmoment } from "./focus.js";
+import { plain } from "./names.js";
 import { blocks, sums } from "./overview.js";
 
 /** @typedef {{ name: string, from: number, to: number, depth: number, merged: number }} Call */
@@ -14,6 +15,7 @@ let calls = [];
 /** @type {any} */
 let parts = null;
 let asked = "";
+let code = "mine";
 let drag = /** @type {{ from: number, to: number } | null} */ (null);
 
 /** @param {HTMLElement} into */
@@ -23,9 +25,10 @@ export function timeline(into) {
     const holder = h("div.tracks", null, canvas);
     const tip = h("div.tip", { "aria-live": "polite" });
     const [note, table] = [h("div", null), h("div", null)];
+    const code_ = whose(code, (value) => { code = value; void find(); void counts(); });
     const button = (/** @type {string} */ text, /** @type {() => any} */ act) => h("button", { type: "button", onclick: act }, text);
     parts = { canvas, holder, tip, note, table, root: h("div.timeline", null, h("h1.sr", null, "Timeline"), panel("Calls over time", [
-      button("Whole run", () => zoom(1, length)), button("−", () => scale(2)), button("+", () => scale(0.5)), button("Zoom to range", () => focus.from && zoom(Number(focus.from), Number(focus.to))), button("Clear range", () => go({ from: "", to: "" }))],
+      code_, button("Whole run", () => zoom(1, length)), button("−", () => scale(2)), button("+", () => scale(0.5)), button("Zoom to range", () => focus.from && zoom(Number(focus.from), Number(focus.to))), button("Clear range", () => go({ from: "", to: "" }))],
     holder, tip, note), table) };
     listen(canvas);
     new ResizeObserver(() => draw()).observe(holder);
@@ -74,14 +77,14 @@ async function find() {
       seen ??= { from: 1, to: length };
     }
     const { from, to } = /** @type {{ from: number, to: number }} */ (seen);
-    const key = `${from} ${to}`;
+    const key = `${from} ${to} ${code}`;
     if (asked === key) return;
     asked = key;
     // Calls that are narrower than a pixel are merged with their neighbors, and show their number.
     const least = Math.max(1, Math.floor((to - from) / 900));
-    const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48 }, "timeline");
+    const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48, code }, "timeline");
     calls = read(JSON.parse(answer.text), from, to);
-    fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged`), answered(answer));
+    fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged${code === "mine" ? "; library code counts for its callers" : ""}`), answered(answer));
     draw();
   } catch (error) {
     asked = "";
@@ -145,7 +148,8 @@ function draw() {
     if (wide > 40) {
       to.fillStyle = color("flame-ink");
       const room = Math.floor((wide - 8) / 6.7);
-      to.fillText(call.name.length > room ? `${call.name.slice(0, Math.max(1, room - 1))}…` : call.name, left + 4, 21 + call.depth * HEIGHT + HEIGHT / 2);
+      const name = plain(call.name);
+      to.fillText(name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name, left + 4, 21 + call.depth * HEIGHT + HEIGHT / 2);
     }
   }
   const range = drag ?? (focus.from && focus.to ? { from: Number(focus.from), to: Number(focus.to) } : null);
@@ -178,7 +182,7 @@ function listen(canvas) {
     if (drag) { drag.to = timeAt(event); draw(); }
     const call = under(event);
     parts.tip.textContent = drag && Math.abs(drag.to - drag.from) > 1 ? `t=${grouped(Math.min(drag.from, drag.to))} … ${grouped(Math.max(drag.from, drag.to))}: ${counted(Math.abs(drag.to - drag.from) + 1, "block")}`
-      : call ? `${call.name} · t=${grouped(call.from)} … ${grouped(call.to - 1)} · ${counted(call.to - call.from, "block")}` : `t=${grouped(timeAt(event))}`;
+      : call ? `${plain(call.name)} · t=${grouped(call.from)} … ${grouped(call.to - 1)} · ${counted(call.to - call.from, "block")}` : `t=${grouped(timeAt(event))}`;
   });
   window.addEventListener("mouseup", (event) => {
     if (!drag) return;
@@ -216,7 +220,6 @@ function listen(canvas) {
   });
 }
 
-let code = "mine";
 let counted_ = "";
 async function counts() {
   const key = `${focus.from ?? ""} ${focus.to ?? ""} ${code}`;
@@ -227,7 +230,7 @@ async function counts() {
   try {
     const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "range");
     const { total, functions } = sums(answer.text);
-    fill(parts.table, panel(`Functions from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}`, choice("Whose code", [["mine", "Mine"], ["all", "All"]], code, (value) => { code = value; void counts(); }),
+    fill(parts.table, panel(`Functions from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}`, null,
       blocks(total, functions.slice(0, 200)),
       answered(answer)));
   } catch (error) { if (!(error instanceof Superseded)) fill(parts.table, failed(error)); }

@@ -1,7 +1,8 @@
 /** Shows the instructions of a function with exact counts, instead of missing source or on request. */
 import { ask, Superseded } from "./api.js";
-import { answered, base, brief, counted, empty, failed, fill, grouped, h, loading, virtual } from "./dom.js";
+import { answered, base, column, counted, empty, failed, fill, grouped, h, loading, virtual } from "./dom.js";
 import { focus, frame, go, known } from "./focus.js";
+import { named } from "./names.js";
 
 /** Returns the function to show: the one that the user chose, the function of the moment, or the hottest one. */
 async function wanted() {
@@ -35,8 +36,9 @@ export async function wat(parts, why, back) {
     const name = rows[0]?.function.name ?? id;
     const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ one) => Math.max(most, one.count), 1);
     const ran = rows.filter((/** @type {any} */ one) => one.count > 0).length;
-    fill(parts.head, h("h2", { title: name }, name), h("span.tag", null, "instructions"), part && h("span.tag.range", null, `counts of t=${grouped(Number(focus.from))} … ${grouped(Number(focus.to))}`), back, h("span.grow", null), h("span.soft", null, `${grouped(ran)} of ${counted(rows.length, "instruction")} executed`), why && h("p.note", null, why));
+    fill(parts.head, h("h2", null, named(name)), h("span.tag", null, "instructions"), part && h("span.tag.range", null, `counts of t=${grouped(Number(focus.from))} … ${grouped(Number(focus.to))}`), back, h("span.grow", null), h("span.soft", null, `${grouped(ran)} of ${counted(rows.length, "instruction")} executed`), why && h("p.note", null, why));
     if (!rows.length) return fill(parts.scroller, empty("This function is the host's: it has no instructions here."));
+    column(parts.scroller, most);
     // The list draws its rows immediately, and they read `open`.
     open = { id, range, rows, scroller: parts.scroller, list: /** @type {any} */ (null) };
     open.list = virtual(parts.scroller, HEIGHT, rows.length, (index) => row(rows, index, most));
@@ -74,7 +76,7 @@ function row(rows, index, most) {
   const begins = index === 0 || rows[index - 1].block !== one.block;
   const lines = index && rows[index - 1].source?.line === one.source?.line ? null : one.source;
   return h(`div.row.wat-row${never ? ".never" : ""}${one.ran && !one.count ? ".never.elsewhere" : ""}${here ? ".here" : ""}${begins ? ".begins" : ""}`, { role: "listitem", "data-index": index, "aria-current": here ? "true" : null,
-    ondblclick: () => { if (one.ran ?? one.count) go({ at: `${place}#1` }); } }, heat, h("span.count", { title: counted(one.count, "execution") }, one.count ? brief(one.count) : ""),
+    ondblclick: () => { if (one.ran ?? one.count) go({ at: `${place}#1` }); } }, heat, h("span.count", { title: counted(one.count, "execution") }, one.count ? grouped(one.count) : ""),
   h("span.offset", null, place), h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, one.text),
   lines && h("span.from", null, `${base(lines.file)}:${lines.line}`),
   one.ran ?? one.count ? h("button.goes", { type: "button", tabindex: -1, title: "To its first execution", onclick: () => go({ at: `${place}#1` }) }, "go")

@@ -1,12 +1,12 @@
 /** Shows where a value came from, step by step, its values over time, its next uses, and why a line did not run. */
 import { ask, Superseded } from "./api.js";
-import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel } from "./dom.js";
+import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel, whose } from "./dom.js";
 import { focus, go, known } from "./focus.js";
+import { plain } from "./names.js";
 import { plot } from "./plot.js";
 import { files } from "./source.js";
 
 let key = "";
-let library = false;
 let form = "origin";
 
 /** @param {HTMLElement} into */
@@ -64,32 +64,55 @@ const head = (doc) => h("div.about", null, h("p.said", null, doc.about), doc.dea
 function goes(place, label) {
   const at = place.around ?? place.source;
   return h("button.place", { type: "button", title: `${place.operator} at ${place.at} in ${place.function.name}, t=${grouped(place.t)}`, onclick: () => go({ view: "source", at: place.at, file: "", line: "" }) },
-    h("span.where", null, at ? `${base(at.file)}:${at.line}` : place.at), h("code", null, place.text?.trim() ?? label ?? `${place.operator} in ${place.function.name}`));
+    h("span.where", null, at ? `${base(at.file)}:${at.line}` : place.at), h("code", null, place.text?.trim() ?? label ?? `${place.operator} in ${plain(place.function.name)}`));
 }
 
 /** Shows a value beside a place. @param {string} value @param {boolean} [made] */
 const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { title: value }, value.length > 48 ? `${value.slice(0, 47)}…` : value);
 
-/** The minimum number of steps of the user's own code for which library steps are folded. */
-const FEW = 3;
+/** @typedef {{ kind: string, library: boolean, from?: any, made: any }} Step */
 
 /** Shows the chain back to the origin, with library steps folded. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
-  const steps = found.rows.flatMap(entry).filter(Boolean);
-  const mine = steps.filter((step) => !step.library);
-  // A chain that is almost entirely in libraries is shown without folding.
-  const own = library || mine.length < FEW ? steps : mine;
-  const shown = own.slice(0, most ?? own.length);
-  const list = h("ol.chain", { "aria-label": "The way back, the value first" }, shown.map((step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made)));
-  const hidden = steps.length - own.length;
-  return h("div", null, list, most && own.length > most ? h("p.soft", null, `and ${counted(own.length - most, "step")} more`) : null,
-    !most && (hidden || library) ? h("button.quiet", { type: "button", onclick: (/** @type {MouseEvent} */ event) => { library = !library; /** @type {HTMLElement} */ (event.target).parentElement?.replaceWith(chain(found)); } }, library ? "Fold library code" : `${counted(hidden, "step")} in library code`) : null);
+  const steps = /** @type {Step[]} */ (found.rows.flatMap(entry).filter(Boolean));
+  const list = h("ol.chain", { "aria-label": "The way back, the value first" });
+  const item = (/** @type {Step} */ step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made);
+  if (most && steps.some((step) => !step.library)) {
+    const mine = steps.filter((step) => !step.library).slice(0, most);
+    list.append(...mine.map(item));
+    const rest = steps.length - mine.length;
+    return h("div", null, list, rest ? h("p.soft", null, `and ${counted(rest, "step")} more`) : null);
+  }
+  let hidden = /** @type {Step[]} */ ([]);
+  const unfold = () => {
+    if (hidden.length) list.append(folded(hidden, item));
+    hidden = [];
+  };
+  for (const step of steps) {
+    if (step.library) { hidden.push(step); continue; }
+    unfold();
+    list.append(item(step));
+  }
+  unfold();
+  return h("div", null, list);
 }
 
-/** Returns the steps of an entry. @param {any} entry @returns {{ kind: string, library: boolean, made: any }[]} */
+/** Steps in library code as one, which can be unfolded. @param {Step[]} hidden @param {(step: Step) => HTMLElement} item */
+function folded(hidden, item) {
+  const calls = [...new Set(hidden.map(({ from }) => from && (from.around ?? from.source)).filter(Boolean).map((at) => `${base(at.file)}:${at.line}`))];
+  const called = calls.length ? `, called at ${calls.slice(0, 2).join(" and ")}${calls.length > 2 ? ` and ${counted(calls.length - 2, "other line")}` : ""}` : "";
+  const made = h("li.step.folded", null, h("span.dot", { "aria-hidden": "true" }), h("button.quiet.unfold", { type: "button", "aria-expanded": "false", onclick: () => {
+    const items = hidden.map(item);
+    made.replaceWith(...items);
+    items[0].querySelector("button")?.focus();
+  } }, `▸ ${counted(hidden.length, "step")} in library code${called}`));
+  return made;
+}
+
+/** The steps of an entry. @param {any} entry @returns {Step[]} */
 function entry(entry) {
   if (entry.step === "led") {
-    return entry.frames.map((/** @type {any} */ one) => ({ kind: "led", library: Boolean(one.place.library), made: h("div", null, goes(one.place), one.branch && h("p.detail", null, "led there by ", goes(one.branch.place), one.branch.value && ` decided by ${one.branch.value}`)) }));
+    return entry.frames.map((/** @type {any} */ one) => ({ kind: "led", library: Boolean(one.place.library), from: one.place.called_from, made: h("div", null, goes(one.place), one.branch && h("p.detail", null, "led there by ", goes(one.branch.place), one.branch.value && ` decided by ${one.branch.value}`)) }));
   }
   if (entry.step === "moved") {
     // Join moves in the same line to one step.
@@ -101,7 +124,7 @@ function entry(entry) {
       if (last?.line === line && last.value === move.value) last.moves.push(move);
       else groups.push({ line, value: move.value, moves: [move] });
     }
-    return groups.map((group) => ({ kind: "moved", library: group.moves.every((/** @type {any} */ move) => move.place.library), made: h("div.moved", { title: [...new Set(group.moves.map((/** @type {any} */ move) => move.what))].join(" · ") },
+    return groups.map((group) => ({ kind: "moved", library: group.moves.every((/** @type {any} */ move) => move.place.library), from: group.moves[0].place.called_from, made: h("div.moved", { title: [...new Set(group.moves.map((/** @type {any} */ move) => move.what))].join(" · ") },
       h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && held(group.value), chosen(group.moves)) }));
   }
   if (entry.step === "end") {
@@ -109,8 +132,8 @@ function entry(entry) {
       entry.kind === "input" && entry.offset !== null && h("button", { type: "button", onclick: () => go({ view: "why", about: `input:${entry.offset}:${entry.file === "standard input" ? "" : entry.file}` }) }, "What did this byte influence?")) }];
   }
   if (entry.step === "again")
-    return [{ kind: "again", library: Boolean(entry.back.place?.library), made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${counted(entry.steps, "step")} repeat ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
-  return [{ kind: "computed", library: Boolean(entry.place.library), made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), held(entry.value, true),
+    return [{ kind: "again", library: Boolean(entry.back.place?.library), from: entry.back.place?.called_from, made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${counted(entry.steps, "step")} repeat ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
+  return [{ kind: "computed", library: Boolean(entry.place.library), from: entry.place.called_from, made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), held(entry.value, true),
     h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", operand_(entry.place, operand)]))) }];
 }
 
@@ -165,12 +188,21 @@ async function influence(body, options) {
     h("button.place", { type: "button", onclick: () => go({ view: "why", about: `${one.stream}:${one.first}` }) }, h("span.where", null, `${one.stream} ${grouped(one.first)}${one.bytes > 1 ? ` … ${grouped(one.first + one.bytes - 1)}` : ""}`), h("code", null, JSON.stringify(printed(texts?.doc, one)))),
     h("span.soft", null, ` at t=${grouped(one.t)}`)))));
   const own = lines.filter((/** @type {any} */ line) => !foreign.has(line.source.file));
-  const most = own.reduce((/** @type {number} */ most, /** @type {any} */ line) => Math.max(most, line.sliced), 1);
+  const rows = h("tbody", null);
+  const list = (/** @type {any[]} */ lines) => {
+    const most = lines.reduce((most, line) => Math.max(most, line.sliced), 1);
+    fill(rows, lines.slice(0, 400).map((line) => {
+      const bar = h("span.bar", null);
+      bar.style.width = `${(100 * line.sliced) / most}%`;
+      return h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ view: "source", file: line.source.file, line: String(line.source.line) }) }, `${base(line.source.file)}:${line.source.line}`)), h("td.n.share", null, bar, grouped(line.sliced)), h("td.n", null, grouped(line.executed)));
+    }));
+  };
+  list(own);
   fill(body, h("div.about", null, h("p.follows", null, follows, h("span.soft", null, options.thin ? " Only what was computed from its value. Left out: what it decided, and addresses computed from it." : " Values, what they decided, and addresses computed from them.")), h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend${bytes === 1 ? "s" : ""} on it.` : "No byte of output depends on it."} ${counted(statements, "statement")} do${statements === 1 ? "es" : ""}, in ${counted(executions, "execution")}.`),
     h("p", null, h("button.place", { type: "button", onclick: () => go({ view: "source", at: `t=${t}`, file: "", line: "" }) }, h("span.where", null, `t=${grouped(t)}`), "where it was read"))),
   panel("Output that depends on it", bytes ? counted(bytes, "byte") : null, outputs.length ? out : empty("Nothing that was printed depends on it."), outputs.length > 200 ? h("p.more", null, `and ${grouped(outputs.length - 200)} stretches more`) : null),
-  panel("Lines that depend on it", own.length < lines.length ? `${grouped(own.length)} of ${counted(lines.length, "line")}; the others are in library code` : counted(own.length, "line"), h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Line"), h("th.n", null, "Executions that depend"), h("th.n", null, "of"))),
-    h("tbody", null, own.slice(0, 400).map((/** @type {any} */ line) => { const bar = h("span.bar", null); bar.style.width = `${(100 * line.sliced) / most}%`; return h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ view: "source", file: line.source.file, line: String(line.source.line) }) }, `${base(line.source.file)}:${line.source.line}`)), h("td.n.share", null, bar, grouped(line.sliced)), h("td.n", null, grouped(line.executed))); })))), answered(found));
+  panel("Lines that depend on it", own.length < lines.length ? [whose("mine", (code) => list(code === "mine" ? own : lines)), `${grouped(own.length)} of ${counted(lines.length, "line")}; the others are in library code`] : counted(own.length, "line"),
+    h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Line"), h("th.n", null, "Executions that depend"), h("th.n", null, "of"))), rows)), answered(found));
 }
 
 /** Returns the text of a stretch of output. @param {any} doc @param {any} one */
@@ -217,9 +249,9 @@ async function around(body, at, error) {
 
 /** Describes another cause that kept a line from running. @param {any} cause */
 function others(cause) {
-  const name = cause.function?.name;
+  const name = plain(cause.function?.name);
   switch (cause.kind) {
-    case "table": return `This call through a table was executed ${counted(cause.times, "time")} and never called ${name}; the last time it called ${cause.called?.name ?? "the host"}.`;
+    case "table": return `This call through a table was executed ${counted(cause.times, "time")} and never called ${name}; the last time it called ${plain(cause.called?.name ?? "the host")}.`;
     case "ended": return `Control went there ${counted(cause.times, "time")}, but ${cause.stood ? "the run ended before it came back." : "an exception left the function."}`;
     case "stopped": return "The run ended in this block, before it came there.";
     case "host": return `Only the host could have called ${name}, and it did not.`;

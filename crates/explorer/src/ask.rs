@@ -45,13 +45,21 @@ pub(crate) enum Lane {
     Counts,
     /// Answers that need the path.
     Path,
+    /// What was printed: without values, the run is followed for it.
+    Output,
     /// Answers that need values.
     Values,
 }
 
 impl Lane {
     /// All lanes, in order.
-    pub const ALL: [Self; 4] = [Self::File, Self::Counts, Self::Path, Self::Values];
+    pub const ALL: [Self; 5] = [
+        Self::File,
+        Self::Counts,
+        Self::Path,
+        Self::Output,
+        Self::Values,
+    ];
 }
 
 /// An answer.
@@ -68,7 +76,7 @@ pub(crate) struct Answer {
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" => Lane::File,
-        "profile" | "files" => Lane::Counts,
+        "profile" | "files" | "names" => Lane::Counts,
         "source" | "cfg"
             if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
         {
@@ -76,8 +84,9 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         }
         "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
+        "output" => Lane::Output,
         "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
-        | "memory" | "output" | "influence" => Lane::Values,
+        | "memory" | "influence" => Lane::Values,
         _ => return None,
     })
 }
@@ -90,6 +99,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             "{} --by line",
             Parameters::default().command("profile", file)
         ),
+        "names" => Parameters::default().command("profile", file),
         // This command lists the executions that are counted in the range.
         "source" if parameters.has("from") || parameters.has("to") => {
             in_range(parameters, &[("level", "line")], file)
@@ -110,7 +120,12 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             let function = parameters.clone().text("function").unwrap_or_default();
             Parameters::of(&[("function", &function)]).command("paths", file)
         }
-        "output" => Parameters::default().command("info", file),
+        "output" => {
+            let limit = parameters.clone().text("limit");
+            let mut options = vec![("output", "")];
+            options.extend(limit.as_deref().map(|limit| ("limit", limit)));
+            Parameters::of(&options).command("info", file)
+        }
         // Only the answer contains the address of the byte, so show a command about the file first.
         "influence" => Parameters::default().command("info", file),
         "executions" | "moment" => {
@@ -163,6 +178,10 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
     match command {
         "info" => asked.info()?,
         "profile" => asked.profile()?,
+        "names" => {
+            asked.parameters.finish()?;
+            asked.document(&session.names())?;
+        }
         "files" => {
             asked.parameters.finish()?;
             let document = session.files()?;
@@ -194,8 +213,10 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         },
         body: asked.out,
         is_final: match command {
-            // These answers may become more complete when values are built.
-            "info" | "output" => false,
+            // Lenses may be built.
+            "info" => false,
+            // The program may still be running.
+            "output" => session.file().end().is_ok_and(|end| end.is_some()),
             // Some arrivals can be counted only after the path is built.
             "moment" => check::is_built(session, Needs::Path),
             _ => true,
@@ -258,6 +279,10 @@ impl Exchange<'_> {
         }
     }
 
+    fn code(&mut self) -> Result<Option<CodeFilter>> {
+        self.parameters.parsed("code", "mine, all or a glob")
+    }
+
     fn info(&mut self) -> Result<()> {
         self.parameters.finish()?;
         // The newest state of the file contains data that was built in the meantime.
@@ -289,13 +314,14 @@ impl Exchange<'_> {
             ("name", Sort::Name),
             ("program", Sort::Program),
         ];
+        let code = self.code()?;
         let parameters = &mut self.parameters;
         let query = ProfileQuery {
             by: parameters.word("by", &by)?.unwrap_or_default(),
             sort: parameters.word("sort", &sort)?,
             top: parameters.number("limit")?.map(|top| top as usize),
             functions: parameters.text("function").into_iter().collect(),
-            code: parameters.parsed::<CodeFilter>("code", "mine, all or a glob")?,
+            code,
         };
         parameters.finish()?;
         let document: ProfileDocument = self.session.execution_counts(&[], &query)?;
@@ -450,8 +476,8 @@ impl Exchange<'_> {
                 (None, false) => PathsAbout::Traces(CountOrder::Calls),
             },
             function: self.parameters.text("function"),
+            code: self.code()?.unwrap_or(CodeFilter::All),
             top: self.parameters.number("limit")?.map(|top| top as usize),
-            own: false,
         };
         self.parameters.finish()?;
         let document = self.session.paths(&query)?;
@@ -474,10 +500,7 @@ impl Exchange<'_> {
             least: self
                 .parameters
                 .parsed::<Least>("min", "a number of blocks, or a share such as 1%")?,
-            code: self
-                .parameters
-                .parsed("code", "mine, all or a glob")?
-                .unwrap_or(CodeFilter::All),
+            code: self.code()?.unwrap_or(CodeFilter::All),
             inlined: !self.parameters.flag("no-inlined")?,
         };
         self.parameters.finish()?;

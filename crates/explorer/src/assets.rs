@@ -34,6 +34,7 @@ assets! {
     "keys.js": "text/javascript; charset=utf-8",
     "main.js": "text/javascript; charset=utf-8",
     "moves.js": "text/javascript; charset=utf-8",
+    "names.js": "text/javascript; charset=utf-8",
     "notes.js": "text/javascript; charset=utf-8",
     "overview.js": "text/javascript; charset=utf-8",
     "plot.js": "text/javascript; charset=utf-8",

@@ -1,5 +1,7 @@
-//! Reports for the explorer's page that no command writes: source with counts, output with its
-//! times, the executions of a place, and the name of a moment.
+//! Answers for the explorer's page that no command reports: source with counts, the executions of a
+//! place, and the name of a moment.
+
+use std::collections::BTreeMap;
 
 use afterimage_profile::SourceLine;
 use schemars::JsonSchema;
@@ -7,6 +9,7 @@ use serde::Serialize;
 
 use crate::document::objects::{Function, Position, position};
 use crate::document::{Document, NoRows};
+use crate::name::short_function;
 use crate::slice::SliceLine;
 
 /// The source files that the program's code comes from.
@@ -37,6 +40,34 @@ pub struct FilesEntry {
     pub executed: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
+}
+
+/// How people write the names of functions.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NamesDocument {
+    /// For names that people write shorter: the whole name, and the name without the types of
+    /// parameters, versions of libraries and default arguments of templates. Functions that were
+    /// inlined are included.
+    pub names: BTreeMap<String, String>,
+}
+
+impl NamesDocument {
+    /// The short forms of names.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        let short = names.into_iter().map(|name| {
+            let short = short_function(&name);
+            (name, short)
+        });
+        Self {
+            names: short.filter(|(name, short)| name != short).collect(),
+        }
+    }
+}
+
+impl Document for NamesDocument {
+    const NAME: &'static str = "names";
+    const COMMAND: &'static str = "GET names";
+    type Row = NoRows;
 }
 
 /// A source file, line by line, with counts.
@@ -186,48 +217,6 @@ pub struct FlowTrace {
     pub length: u64,
     /// Its first blocks, at most 64.
     pub beginning: Vec<u32>,
-}
-
-/// A program's output, with the time of each write.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputDocument {
-    /// The calls that wrote to standard output or standard error, in order.
-    pub writes: Vec<OutputWrite>,
-    /// The number of bytes written to each stream in the whole run.
-    pub totals: OutputTotals,
-    /// Whether the output is complete. If not, it ends at the limit or, for a run without stored
-    /// values, before output that would take long to obtain.
-    pub complete: bool,
-}
-
-impl Document for OutputDocument {
-    const NAME: &'static str = "output";
-    const COMMAND: &'static str = "GET output";
-    type Row = NoRows;
-}
-
-/// The number of bytes printed.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
-pub struct OutputTotals {
-    /// The number of bytes on standard output.
-    pub stdout: u64,
-    /// The number of bytes on standard error.
-    pub stderr: u64,
-}
-
-/// A call that wrote output.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OutputWrite {
-    /// `stdout` or `stderr`.
-    pub stream: &'static str,
-    /// The number of the host call, from 1.
-    pub call: u64,
-    /// The time of the block that ends with the call.
-    pub t: u64,
-    /// The number of its first byte, from 0, in the form that `why --stdout` takes.
-    pub first: u64,
-    /// The bytes, as hexadecimal digits.
-    pub bytes: String,
 }
 
 /// The influence of an input byte.

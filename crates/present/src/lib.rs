@@ -30,6 +30,7 @@ mod matching;
 mod memory;
 mod name;
 mod number;
+mod output;
 mod own;
 pub mod page;
 mod paths;
@@ -90,9 +91,8 @@ pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
 pub use explore::{
     ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, FlowBlock, FlowDocument,
-    FlowEdge, FlowTrace, InfluenceDocument, InfluencedOutput, MomentDocument, OutputDocument,
-    OutputTotals, OutputWrite, SourceBranch, SourceDocument, SourceFunction, SourceRange,
-    SourceRow, SourceWay,
+    FlowEdge, FlowTrace, InfluenceDocument, InfluencedOutput, MomentDocument, NamesDocument,
+    SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay,
 };
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{
@@ -101,6 +101,7 @@ pub use loads::{
 pub use matching::{MatchDocument, MatchSide, MatchView};
 pub use memory::{CallThere, MemoryPart, MemoryReport, VariableThere};
 pub use number::{counted, grouped, size, time, times};
+pub use output::{OutputDocument, OutputTotals, OutputWrite};
 pub use own::OwnPlace;
 pub use paths::{
     PathNames, PathsDocument, PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text,

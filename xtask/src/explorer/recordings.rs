@@ -12,31 +12,75 @@ use std::process::Stdio;
 /// # Errors
 /// If the program cannot be compiled or recorded.
 pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
-    toolchain::ensure_wasm_target()?;
-    let source = corpus::workspace().join("xtask/explorer/bank.rs");
-    let (module, recording) = (folder.join("bank.wasm"), folder.join("bank.aft"));
-    let mut rustc = tool::start("rustc");
-    rustc.args([
-        "--target",
-        toolchain::TARGET,
-        "-g",
-        "--edition",
-        "2024",
-        "-o",
-    ]);
-    if !rustc
-        .arg(&module)
-        .arg(&source)
-        .status()
-        .context("cannot run rustc")?
-        .success()
-    {
-        bail!("rustc could not compile {}", source.display());
+    compiled_bank(folder, "bank", &["-g"])?;
+    of_module(tool, folder, "bank")
+}
+
+/// Recordings of three programs: in Rust, in C++ if a compiler is installed, and without debug
+/// information.
+///
+/// # Errors
+/// If a program cannot be compiled or recorded.
+pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+    compiled_bank(folder, "plain", &["-C", "strip=debuginfo"])?;
+    let mut all = vec![bank(tool, folder)?, of_module(tool, folder, "plain")?];
+    let lacking = toolchain::missing_c_packages();
+    if lacking.is_empty() {
+        let mut clang = tool::start("clang++-19");
+        clang.args(["--target=wasm32-wasi", "-g", "-O1", "-fno-exceptions"]);
+        clang
+            .args(["-nostdlib++", "-o"])
+            .arg(folder.join("orders.wasm"));
+        compiled(
+            clang,
+            &corpus::workspace().join("xtask/explorer/orders.cpp"),
+        )?;
+        all.push(of_module(tool, folder, "orders")?);
+    } else {
+        let packages = lacking.join(", ");
+        println!("SKIPPED the program in C++: {packages} is not installed");
     }
+    Ok(all)
+}
+
+/// A recording whose names and output try to be more than text.
+///
+/// # Errors
+/// If it cannot be recorded.
+pub fn hostile(tool: &Path, folder: &Path) -> Result<PathBuf> {
+    let recording = folder.join("hostile <b>.aft");
+    let mut record = tool::start(tool);
+    record.args(["record", "--force", "-o"]).arg(&recording);
+    record.arg(corpus::workspace().join("xtask/explorer/hostile.wat"));
+    recorded(record, &recording)
+}
+
+/// Compiles the bank.
+fn compiled_bank(folder: &Path, name: &str, options: &[&str]) -> Result<()> {
+    toolchain::ensure_wasm_target()?;
+    let mut rustc = tool::start("rustc");
+    rustc.args(["--target", toolchain::TARGET, "--edition", "2024"]);
+    rustc.args(options).arg("-o");
+    rustc.arg(folder.join(name).with_extension("wasm"));
+    compiled(rustc, &corpus::workspace().join("xtask/explorer/bank.rs"))
+}
+
+fn compiled(mut compiler: std::process::Command, source: &Path) -> Result<()> {
+    let status = compiler.arg(source).status();
+    if !status.context("cannot run the compiler")?.success() {
+        bail!("{} could not be compiled", source.display());
+    }
+    Ok(())
+}
+
+/// Records a module of `folder`.
+fn of_module(tool: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
+    let recording = folder.join(name).with_extension("aft");
     let mut record = tool::start(tool);
     record.current_dir(corpus::workspace());
     record.args(["record", "--force", "--sources", "xtask/explorer", "-o"]);
-    record.arg(&recording).arg(&module);
+    record.arg(&recording);
+    record.arg(folder.join(name).with_extension("wasm"));
     recorded(record, &recording)
 }
 

@@ -1,9 +1,10 @@
-//! Questions that only the explorer's page asks. No command answers them.
+//! Questions that the explorer's page asks. Of these, a command answers only what was printed.
 
 mod executions;
 mod flow;
 mod influence;
 mod moment;
+mod names;
 mod output;
 mod range;
 mod source;
@@ -12,5 +13,6 @@ pub use executions::ExecutionsQuery;
 pub use flow::FlowQuery;
 pub use influence::InfluenceQuery;
 pub use moment::MomentQuery;
+pub(crate) use names::names;
 pub use output::OutputQuery;
 pub use source::{SourceQuery, files};

@@ -1,13 +1,17 @@
 //! Reports the program's output, with the time of each write.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use afterimage_analyses::why::{Printed, Stream};
+use afterimage_analyses::why::{Printed, Put, Stream};
 use afterimage_present::{OutputDocument, OutputTotals, OutputWrite};
+use afterimage_replay::steps::{WantedCall, host_bytes};
+use afterimage_wet::FilePrinted;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::explain::Scene;
+use crate::Session;
+use crate::steps::follow_for;
 
 /// Asks what the program printed to standard output and standard error, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,61 +23,109 @@ pub struct OutputQuery {
 /// The maximum number of calls to report for each stream.
 const WRITES: usize = 20_000;
 
-/// For a run without values, the reciprocal of the share of stretches that may be built. Output
-/// beyond these stretches is not reported, because building all values may take many times as long
-/// as the run did.
-const PART: usize = 16;
-
-/// Whether the allowed number of stretches has been built.
-fn is_far(scene: &Scene<'_, '_>) -> Result<bool> {
-    let built = scene.traced.epochs()?.built();
-    let is_many = scene.traced.path()?.segments().are_many();
-    Ok(is_many || built.is_some_and(|(built, all)| built * PART > all))
+/// A call to report.
+struct Shown {
+    stream: &'static str,
+    put: Put,
+    /// The number of its bytes to report.
+    most: u64,
 }
+
+/// For each call, the time of the block that ends with it, and the bytes that the host read.
+type Reads = HashMap<u64, (u64, Vec<u8>)>;
 
 impl OutputQuery {
     /// The default limit.
     pub const LIMIT: u64 = 256 << 10;
 
-    pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<OutputDocument> {
+    /// Takes the calls from the log. If the recording has values, their bytes are stored with
+    /// these. Otherwise follows the run, without its values.
+    pub(crate) fn answer(&self, session: &Session) -> Result<OutputDocument> {
         let mut document = OutputDocument {
             writes: Vec::new(),
             totals: OutputTotals::default(),
             complete: true,
         };
+        let mut calls = Vec::new();
         let streams = [(Stream::Output, "stdout"), (Stream::Error, "stderr")];
         for (stream, name) in streams {
-            let imports = &scene.traced.program().imports;
-            let mut printed = Printed::new(scene.traced.file(), imports)?;
-            let (mut all, mut told) = (0, 0);
+            let mut printed = Printed::new(session.file(), &session.program().imports)?;
+            let (mut all, mut shown) = (0, 0);
             while let Some(put) = printed.next(&stream)? {
                 all = put.before.saturating_add(put.bytes);
                 let room = self.limit.saturating_sub(put.before);
-                if room == 0 || told == WRITES || is_far(scene)? {
-                    document.complete = false;
-                    continue;
+                document.complete &= room >= put.bytes && shown < WRITES;
+                if room > 0 && shown < WRITES {
+                    shown += 1;
+                    calls.push(Shown {
+                        stream: name,
+                        most: put.bytes.min(room),
+                        put,
+                    });
                 }
-                let opened = put.open(&scene.host)?;
-                let bytes = put.bytes(&opened, &scene.host, put.before, put.bytes.min(room))?;
-                document.complete &= room >= put.bytes;
-                told += 1;
-                document.writes.push(OutputWrite {
-                    stream: name,
-                    call: put.call,
-                    t: opened.caller(&scene.host)?.time,
-                    first: put.before,
-                    bytes: bytes.iter().fold(String::new(), |mut text, byte| {
-                        let _ = write!(text, "{byte:02x}");
-                        text
-                    }),
-                });
             }
             match stream {
                 Stream::Error => document.totals.stderr = all,
                 _ => document.totals.stdout = all,
             }
         }
-        document.writes.sort_by_key(|write| write.call);
+        calls.sort_by_key(|shown| shown.put.call);
+        let mut reads = stored(session, &calls)?;
+        follow(session, &calls, &mut reads)?;
+        for Shown { stream, put, most } in calls {
+            // A run that was cut off may have ended before the call.
+            let Some((t, read)) = reads.get(&put.call) else {
+                document.complete = false;
+                continue;
+            };
+            let bytes = put.part(read, put.before, most).iter();
+            document.writes.push(OutputWrite {
+                stream,
+                call: put.call,
+                t: *t,
+                first: put.before,
+                bytes: bytes.fold(String::new(), |mut text, byte| {
+                    let _ = write!(text, "{byte:02x}");
+                    text
+                }),
+            });
+        }
         Ok(document)
     }
+}
+
+/// What is stored of the calls.
+fn stored(session: &Session, calls: &[Shown]) -> Result<Reads> {
+    let mut reads = Reads::new();
+    if let Some(stored) = FilePrinted::open(&session.newest())? {
+        for Shown { put, .. } in calls {
+            reads.extend(put.stored(&stored)?.map(|found| (put.call, found)));
+        }
+    }
+    Ok(reads)
+}
+
+/// Adds the calls that are missing, by following the run.
+fn follow(session: &Session, calls: &[Shown], reads: &mut Reads) -> Result<()> {
+    let missing = calls
+        .iter()
+        .filter(|shown| !reads.contains_key(&shown.put.call));
+    let missing = missing.map(|shown| WantedCall {
+        call: shown.put.call,
+        most: shown.put.read_for(shown.most),
+    });
+    let missing = Vec::from_iter(missing);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    session.ensure_whole_path()?;
+    follow_for(
+        session,
+        "following the run to what it printed",
+        |run, log| {
+            Ok(host_bytes(run, log, &missing, |call, time, bytes| {
+                reads.insert(call, (time, bytes.to_vec()));
+            })?)
+        },
+    )
 }

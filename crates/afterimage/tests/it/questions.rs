@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use afterimage::analyses::simulate::MissesBy;
 use afterimage::present::RedundancyOf;
-use afterimage::profile::{By, Sort};
+use afterimage::profile::{By, CodeFilter, Sort};
 use afterimage::{
     AddressesQuery, CallsQuery, CurrencyQuery, DataflowQuery, DiffQuery, Level, MatchQuery,
     PathsAbout, PathsQuery, ProfileQuery, RankQuery, RedundancyQuery, Session, SimulateQuery,
@@ -96,7 +96,7 @@ fn paths_have_all_blocks_and_facts_are_about_all_executions() {
         about: PathsAbout::Traces(Default::default()),
         function: None,
         top: None,
-        own: false,
+        code: CodeFilter::All,
     };
     let paths = json(&session.paths(&sent(query)).unwrap());
     let rows = paths["rows"].as_array().unwrap().iter();
@@ -127,7 +127,7 @@ fn what_is_redundant_and_what_is_missed_is_counted_over_all_steps() {
         function: Some("step".to_owned()),
         top: None,
         ways: 0,
-        own: false,
+        code: CodeFilter::All,
         by_path: false,
     };
     let found = session.redundancy(&sent(query)).unwrap();

@@ -4,6 +4,7 @@
 use afterimage_machine::Range;
 use afterimage_program::Import;
 use afterimage_trace::TraceFile;
+use afterimage_wet::{FilePrinted, PrintedError};
 
 use super::files::Calls;
 use super::input::Stream;
@@ -74,12 +75,7 @@ impl Put {
         most: u64,
     ) -> Result<Vec<u8>, HostReadsError> {
         if let Some((_, read)) = &opened.read {
-            let skip = first.saturating_sub(self.before).min(self.bytes);
-            let length = most.min(self.bytes - skip);
-            let place = |at: u64| usize::try_from(self.list.saturating_add(at)).ok();
-            let found = place(skip).zip(place(skip.saturating_add(length)));
-            let found = found.and_then(|(from, to)| read.get(from..to.min(read.len())));
-            return Ok(found.unwrap_or_default().to_vec());
+            return Ok(self.part(read, first, most).to_vec());
         }
         let mut ranges: Vec<Range> = Vec::new();
         let (mut at, mut left) = (first, most);
@@ -89,6 +85,30 @@ impl Put {
             ranges.push(range);
         }
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
+    }
+
+    /// The number of bytes that the host read up to the last of the first `most` bytes of output.
+    pub fn read_for(&self, most: u64) -> u64 {
+        self.list.saturating_add(most.min(self.bytes))
+    }
+
+    /// Up to `most` bytes of output from `first` on. `read` are the bytes that the host read.
+    pub fn part<'r>(&self, read: &'r [u8], first: u64, most: u64) -> &'r [u8] {
+        let skip = first.saturating_sub(self.before).min(self.bytes);
+        let length = most.min(self.bytes - skip);
+        let place = |at: u64| usize::try_from(self.list.saturating_add(at)).ok();
+        let found = place(skip).zip(place(skip.saturating_add(length)));
+        let found = found.and_then(|(from, to)| read.get(from..to.min(read.len())));
+        found.unwrap_or_default()
+    }
+
+    /// The time of the block that ends with the call, and the bytes that the host read. `None` if
+    /// they are not stored.
+    ///
+    /// # Errors
+    /// If the stored output is damaged.
+    pub fn stored(&self, stored: &FilePrinted) -> Result<Option<(u64, Vec<u8>)>, PrintedError> {
+        stored.get(self.call, self.digest)
     }
 
     /// Returns the place in memory of the output bytes from `byte` on. The result has at most

@@ -144,6 +144,7 @@ fn documents_are_what_their_schemas_say() {
     for (question, options) in [
         ("files", &[][..]),
         ("output", &[]),
+        ("names", &[]),
         ("executions", &[("at", "add")]),
         ("moment", &[("at", "add#3")]),
         ("flow", &[("function", "add"), ("from", "t=2")]),

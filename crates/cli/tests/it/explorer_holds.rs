@@ -139,6 +139,13 @@ fn compare(sandbox: &Sandbox, file: &str) -> usize {
                 ("min", "2"),
             ],
         ),
+        (
+            "export",
+            &[("format", "perfetto"), ("code", "mine"), ("min", "2")],
+        ),
+        ("paths", &[("hot", ""), ("code", "mine"), ("limit", "9")]),
+        ("output", &[]),
+        ("output", &[("limit", "5")]),
         ("state", &[("at", "end")]),
         ("info", &[]),
     ] {
@@ -391,6 +398,16 @@ fn output_is_what_was_printed_and_each_byte_of_it_has_its_moment() {
     assert_eq!(String::from_utf8(bytes).unwrap(), printed);
     assert_eq!(told["totals"]["stdout"], printed.len());
     assert_eq!(told["complete"], true);
+    // The values were not needed for that. With them, the answer is the same.
+    let lenses = |sandbox: &Sandbox| {
+        let info = sandbox.ok("info run.aft --format json").stdout;
+        serde_json::from_str::<Value>(&info).unwrap()["lenses"].to_string()
+    };
+    assert!(!lenses(&sandbox).contains("values"), "{}", lenses(&sandbox));
+    sandbox.ok("build --lens full run.aft");
+    assert!(lenses(&sandbox).contains("values"), "{}", lenses(&sandbox));
+    let page = Page::of(&sandbox, "run.aft");
+    assert_eq!(page.doc("output", &[]), told);
 }
 
 #[test]
@@ -409,6 +426,7 @@ fn a_report_is_one_page_with_all_that_was_asked_for() {
         "Why digits.rs:6#9",
         "Slice why",
         "Flame graph",
+        "With library code",
         "&lt;b&gt;Mine&lt;/b&gt;",
         "A &amp; B.",
     ] {

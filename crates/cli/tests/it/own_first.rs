@@ -419,3 +419,32 @@ fn help_suggests_commands() {
         "{ran:?}"
     );
 }
+
+/// The blocks of library code count for the calls around it.
+#[test]
+fn timelines_and_hot_paths_leave_out_library_code() {
+    let sandbox = recorded("b a");
+    let read = |words: &str| -> Value {
+        let told = sandbox.ok(words).stdout;
+        serde_json::from_str(&told).unwrap()
+    };
+    let begun = |code: &str| {
+        let told = read(&format!("export app.aft --format perfetto {code}"));
+        let events = told["traceEvents"].as_array().unwrap().iter();
+        let begun = events.filter(|event| event["ph"] == "B");
+        Vec::from_iter(begun.map(|event| event["name"].as_str().unwrap().to_owned()))
+    };
+    assert!(begun("").len() > 100, "{:?}", begun(""));
+    assert_eq!(begun("--code mine"), ["app::main"]);
+    let hot = |code: &str| {
+        let told = read(&format!("paths app.aft --hot --format json {code}"));
+        let rows = told["rows"].as_array().unwrap().iter();
+        Vec::from_iter(rows.map(|row| row["function"]["name"].as_str().unwrap().to_owned()))
+    };
+    let mine = hot("--code mine");
+    assert!(hot("").len() > mine.len(), "{mine:?}");
+    assert!(
+        mine.iter().all(|name| name == "app::main") && !mine.is_empty(),
+        "{mine:?}"
+    );
+}

@@ -8,8 +8,8 @@ mod way;
 
 use std::io::Write;
 
-use afterimage::present::grouped;
 use afterimage::present::page::{self, CountedBranch, CountedLine, LEGEND, escaped};
+use afterimage::present::{NamesDocument, grouped};
 use afterimage::slice::{Wanted, find};
 use afterimage::why::WhyQuery;
 use afterimage::{Session, text};
@@ -61,14 +61,16 @@ pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Resul
     writeln!(out, "<h1>{}</h1>", escaped(&title))?;
     ended(out, session, &info)?;
     output(out, session)?;
-    functions(out, session)?;
+    let names = session.names();
+    functions(out, session, &names)?;
     let stacks = answer(
         session,
         "export",
         Parameters::of(&[("format", "collapsed"), ("code", "mine")]),
     )?;
-    flame::written(out, &String::from_utf8_lossy(&stacks.body))?;
-    hot_paths(out, session)?;
+    let stacks = String::from_utf8_lossy(&stacks.body);
+    flame::written(out, &shorter(&stacks, &names))?;
+    hot_paths(out, session, &names)?;
     for about in &report.why {
         let answered = why(session, about)?;
         way::written(out, about, &answered)?;
@@ -141,30 +143,70 @@ fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
 
+/// A table of the user's own code and, folded, the same table of all code.
+fn mine_first(
+    out: &mut dyn Write,
+    session: &Session,
+    (command, options): (&str, &[(&str, &str)]),
+    table: impl Fn(&mut dyn Write, &Value) -> Result<()>,
+) -> Result<()> {
+    let found = |code| {
+        let options = [options, &[("limit", LISTED), ("code", code)]].concat();
+        Ok::<_, anyhow::Error>(json_lines(session, command, &options)?.remove(0))
+    };
+    let (mine, all) = (found("mine")?, found("all")?);
+    table(out, &mine["rows"])?;
+    if mine["rows"] != all["rows"] {
+        writeln!(out, "<details><summary>With library code</summary>")?;
+        table(out, &all["rows"])?;
+        writeln!(out, "</details>")?;
+    }
+    Ok(())
+}
+
+/// The name of a function as people write it.
+fn short<'n>(function: &'n Value, names: &'n NamesDocument) -> &'n str {
+    let name = function["name"].as_str().unwrap_or_default();
+    names.names.get(name).map_or(name, String::as_str)
+}
+
+/// Stacks with such names.
+fn shorter(stacks: &str, names: &NamesDocument) -> String {
+    let lines = stacks.lines().map(|line| {
+        let (stack, blocks) = line.rsplit_once(' ').unwrap_or((line, ""));
+        let frames = stack.split(';');
+        let frames = frames.map(|name| names.names.get(name).map_or(name, String::as_str));
+        format!("{} {blocks}\n", Vec::from_iter(frames).join(";"))
+    });
+    lines.collect()
+}
+
 /// Writes the hottest functions.
-fn functions(out: &mut dyn Write, session: &Session) -> Result<()> {
-    let options = [
-        ("sort", "instructions"),
-        ("limit", LISTED),
-        ("code", "mine"),
-    ];
-    let found = json_lines(session, "profile", &options)?.remove(0);
+fn functions(out: &mut dyn Write, session: &Session, names: &NamesDocument) -> Result<()> {
+    let totals = json_lines(session, "profile", &[("limit", "1")])?.remove(0);
     writeln!(
         out,
-        "<h2>Hottest functions</h2><p class=\"soft\">{} instructions in {} blocks</p>\n<table class=\"list\"><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th>Function</th></tr>",
-        number(&found["totals"]["instructions"]),
-        number(&found["totals"]["blocks"])
+        "<h2>Hottest functions</h2><p class=\"soft\">{} instructions in {} blocks</p>",
+        number(&totals["totals"]["instructions"]),
+        number(&totals["totals"]["blocks"])
     )?;
-    for row in found["rows"].as_array().into_iter().flatten() {
+    let question = ("profile", &[("sort", "instructions")][..]);
+    mine_first(out, session, question, |out, rows| {
         writeln!(
             out,
-            "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>",
-            number(&row["entries"]),
-            number(&row["instructions"]),
-            escaped(row["function"]["name"].as_str().unwrap_or_default())
+            "<table class=\"list\"><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th>Function</th></tr>"
         )?;
-    }
-    Ok(writeln!(out, "</table>")?)
+        for row in rows.as_array().into_iter().flatten() {
+            writeln!(
+                out,
+                "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>",
+                number(&row["entries"]),
+                number(&row["instructions"]),
+                escaped(short(&row["function"], names))
+            )?;
+        }
+        Ok(writeln!(out, "</table>")?)
+    })
 }
 
 /// Formats a line, with the part of its path that identifies the file.
@@ -175,24 +217,26 @@ fn line(source: &Value) -> String {
 }
 
 /// Writes the hottest acyclic paths.
-fn hot_paths(out: &mut dyn Write, session: &Session) -> Result<()> {
-    let found = json_lines(session, "paths", &[("hot", ""), ("limit", LISTED)])?.remove(0);
-    writeln!(
-        out,
-        "<h2>Hot paths</h2><table class=\"list\"><tr><th class=\"n\">Executions</th><th class=\"n\">Instructions</th><th>Function</th><th>Lines</th></tr>"
-    )?;
-    for row in found["rows"].as_array().into_iter().flatten() {
-        let lines = row["lines"].as_array().into_iter().flatten().map(line);
+fn hot_paths(out: &mut dyn Write, session: &Session, names: &NamesDocument) -> Result<()> {
+    writeln!(out, "<h2>Hot paths</h2>")?;
+    mine_first(out, session, ("paths", &[("hot", "")]), |out, rows| {
         writeln!(
             out,
-            "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td></tr>",
-            number(&row["count"]),
-            number(&row["instructions"]),
-            escaped(row["function"]["name"].as_str().unwrap_or_default()),
-            escaped(&Vec::from_iter(lines).join(", "))
+            "<table class=\"list\"><tr><th class=\"n\">Executions</th><th class=\"n\">Instructions</th><th>Function</th><th>Lines</th></tr>"
         )?;
-    }
-    Ok(writeln!(out, "</table>")?)
+        for row in rows.as_array().into_iter().flatten() {
+            let lines = row["lines"].as_array().into_iter().flatten().map(line);
+            writeln!(
+                out,
+                "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td></tr>",
+                number(&row["count"]),
+                number(&row["instructions"]),
+                escaped(short(&row["function"], names)),
+                escaped(&Vec::from_iter(lines).join(", "))
+            )?;
+        }
+        Ok(writeln!(out, "</table>")?)
+    })
 }
 
 /// Returns the answer to `trap`, `stdout:12`, `PLACE#K` or `NAME at PLACE#K`.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use afterimage::present::counted;
 use afterimage::present::page::escaped;
 use anyhow::Result;
 use serde_json::Value;
@@ -29,19 +30,50 @@ pub(super) fn write(out: &mut dyn Write, answered: &[Value]) -> Result<()> {
         "<p class=\"soft\">{}</p>\n<ul class=\"way\">",
         text(&head["about"])
     )?;
-    let steps = entries.iter().flat_map(steps);
-    let own = Vec::from_iter(steps.filter(|step| step["place"]["library"] != true));
-    for step in own.iter().take(SHOWN) {
-        writeln!(out, "<li>{}</li>", one(step))?;
-    }
-    if own.len() > SHOWN {
+    let all = Vec::from_iter(entries.iter().flat_map(steps));
+    let mut groups = all.chunk_by(|a, b| is_library(a) && is_library(b));
+    let mut left = all.len();
+    for group in groups.by_ref().take(SHOWN) {
+        left -= group.len();
+        if !is_library(group[0]) {
+            writeln!(out, "<li>{}</li>", one(group[0]))?;
+            continue;
+        }
         writeln!(
             out,
-            "<li class=\"soft\">and {} steps more</li>",
-            own.len() - SHOWN
+            "<li><details><summary>{} in library code</summary><ul class=\"way\">",
+            counted(group.len() as u64, "step")
         )?;
+        for step in group.iter().take(SHOWN) {
+            writeln!(out, "<li>{}</li>", one(step))?;
+        }
+        more(out, group.len().saturating_sub(SHOWN))?;
+        writeln!(out, "</ul></details></li>")?;
     }
+    more(out, left)?;
     Ok(writeln!(out, "</ul>")?)
+}
+
+/// Writes how many steps are not shown.
+fn more(out: &mut dyn Write, left: usize) -> Result<()> {
+    if left > 0 {
+        let steps = counted(left as u64, "more step");
+        writeln!(out, "<li class=\"soft\">and {steps}</li>")?;
+    }
+    Ok(())
+}
+
+/// Whether a step is in library code.
+fn is_library(step: &Value) -> bool {
+    place(step)["library"] == true
+}
+
+/// The place of a step.
+fn place(step: &Value) -> &Value {
+    match step["step"].as_str() {
+        Some("again") => &step["back"]["place"],
+        _ => &step["place"],
+    }
 }
 
 /// Returns the steps of an entry.
@@ -56,10 +88,7 @@ fn steps(entry: &Value) -> Vec<&Value> {
 
 /// Formats a step: the event, its place, and its value.
 fn one(step: &Value) -> String {
-    let place = match step["step"].as_str() {
-        Some("again") => &step["back"]["place"],
-        _ => &step["place"],
-    };
+    let place = place(step);
     let source = if place["around"].is_null() {
         &place["source"]
     } else {

@@ -126,6 +126,30 @@ fn questions_that_are_none_are_refused_in_one_sentence() {
 }
 
 #[test]
+fn ranges_that_are_none_are_refused_in_one_sentence() {
+    let (_folder, client) = served();
+    for (range, part) in [
+        ("from=t%3D9&to=t%3D3", "the stretch is empty"),
+        ("from=t%3D0", "there is no t=0"),
+        ("to=t%3D384", "there is no t=384"),
+        ("from=200%25", "not a share of the run"),
+        ("to=nowhere", "nowhere"),
+    ] {
+        for question in ["export?format=collapsed", "flow?function=func[0]"] {
+            client
+                .get(&format!("api/{question}&{range}"))
+                .refusal(422, part);
+        }
+    }
+    assert_eq!(
+        client
+            .get("api/export?format=collapsed&from=t%3D383")
+            .status,
+        200
+    );
+}
+
+#[test]
 fn requests_that_are_too_large_or_none_are_refused() {
     let (_folder, client) = served();
     client

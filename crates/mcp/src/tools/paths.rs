@@ -4,6 +4,7 @@ use afterimage::present::{
     PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
     trace_counts_text, traces_text,
 };
+use afterimage::profile::CodeFilter;
 use afterimage::{PathsAbout, PathsQuery};
 use anyhow::Result;
 use schemars::JsonSchema;
@@ -59,8 +60,8 @@ impl Question for Arguments {
                 PathsAbout::Traces(Default::default())
             },
             function: self.function.clone(),
+            code: CodeFilter::All,
             top: Some(limit),
-            own: false,
         };
         let session = asked.session()?;
         session.ensure_path()?;

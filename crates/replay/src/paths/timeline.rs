@@ -78,14 +78,17 @@ pub struct Timeline<'a, S> {
     path: &'a WholePath<S>,
     window: Window,
     limits: TimelineLimits,
+    is_shown: &'a dyn Fn(FuncId) -> bool,
     /// The next segment, and the current segment.
     next: usize,
     segment: Option<Walked>,
     tasks: Vec<Task>,
     /// The number of blocks executed before the current point.
     at: u64,
-    /// Whether each open activation has been announced.
+    /// Whether the function of each open activation is shown.
     open: Vec<bool>,
+    /// The number of open activations whose function is shown.
+    level: usize,
     merged: Option<Merged>,
     events: VecDeque<TimelineEvent>,
     /// Whether the first segment has been opened.
@@ -119,8 +122,13 @@ struct Merged {
 }
 
 impl<'a, S: Segments> Timeline<'a, S> {
-    /// Creates a walk through the calls of a window.
-    pub fn new(path: &'a WholePath<S>, window: Window, limits: TimelineLimits) -> Self {
+    /// The calls in a window of the functions that are shown.
+    pub fn new(
+        path: &'a WholePath<S>,
+        window: Window,
+        limits: TimelineLimits,
+        is_shown: &'a dyn Fn(FuncId) -> bool,
+    ) -> Self {
         let from = window.first.saturating_sub(1);
         let summaries = path.segments().summaries().iter();
         let before = summaries.take_while(|s| s.before + s.length <= from);
@@ -128,11 +136,13 @@ impl<'a, S: Segments> Timeline<'a, S> {
             path,
             window,
             limits,
+            is_shown,
             next: before.count(),
             segment: None,
             tasks: Vec::new(),
             at: 0,
             open: Vec::new(),
+            level: 0,
             merged: None,
             events: VecDeque::new(),
             begun: false,
@@ -193,7 +203,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
             return Err(PathError::Follow { segment: number });
         }
         self.next += 1;
-        let rules = rules(&segment, self.path.nodes());
+        let rules = rules(&segment, self.path.nodes(), self.is_shown);
         self.segment = Some(Walked {
             segment,
             rules,
@@ -263,9 +273,9 @@ impl<'a, S: Segments> Timeline<'a, S> {
             return;
         }
         self.start();
-        let is_deep = self.open.len() >= self.limits.depth;
+        let is_deep = self.level >= self.limits.depth;
         let (from, to) = (self.from().max(self.at), self.window.last.min(end));
-        let in_deep = self.open.last() == Some(&false);
+        let in_deep = self.level > self.limits.depth;
         let merged = |why, from, to| Merged {
             why,
             from,
@@ -352,9 +362,13 @@ impl<'a, S: Segments> Timeline<'a, S> {
             return;
         }
         let time = self.at.max(self.from());
-        let is_shown = self.open.len() < self.limits.depth;
+        let is_shown = (self.is_shown)(function);
         self.open.push(is_shown);
-        if is_shown {
+        if !is_shown {
+            return;
+        }
+        self.level += 1;
+        if self.level <= self.limits.depth {
             self.flush();
             self.events
                 .push_back(TimelineEvent::Begin { function, time });
@@ -376,9 +390,12 @@ impl<'a, S: Segments> Timeline<'a, S> {
             return;
         }
         if self.open.pop() == Some(true) {
-            self.flush();
-            let time = self.at.max(self.from());
-            self.events.push_back(TimelineEvent::End { time });
+            self.level -= 1;
+            if self.level < self.limits.depth {
+                self.flush();
+                let time = self.at.max(self.from());
+                self.events.push_back(TimelineEvent::End { time });
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod addresses;
 mod collect;
 mod error;
 mod follow;
+mod host_bytes;
 mod last_write;
 mod lines;
 mod loads;
@@ -41,6 +42,7 @@ pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub use follow::Follower;
 pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
+pub use host_bytes::{WantedCall, host_bytes};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use lines::{
     Enter, LineStep, LineSteps, LineStepsError, LineTables, WantedLines, activation_of,

@@ -76,6 +76,31 @@ fn calls(parts: &Parts) -> Vec<Call> {
     calls
 }
 
+/// The functions that are shown: all, or every other one.
+const SHOWN: [fn(FuncId) -> bool; 2] = [|_| true, |function| function.as_u32() % 2 == 0];
+
+/// The same activations without those of functions that are not shown.
+fn folded(calls: &[Call], is_shown: fn(FuncId) -> bool) -> Vec<Call> {
+    let mut folded: Vec<Call> = Vec::new();
+    // The place of each activation, or of the nearest one around it that is shown.
+    let mut places: Vec<Option<usize>> = Vec::new();
+    for call in calls {
+        let parent = call.parent.and_then(|parent| places[parent]);
+        if !is_shown(*call.stack.last().unwrap()) {
+            places.push(parent);
+            continue;
+        }
+        places.push(Some(folded.len()));
+        let mut call = Call {
+            parent,
+            ..call.clone()
+        };
+        call.stack.retain(|&function| is_shown(function));
+        folded.push(call);
+    }
+    folded
+}
+
 /// The sums of one context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Sums {
@@ -441,43 +466,15 @@ fn timelines_are_those_of_the_expansion() {
     each_run(|parts, path, random, _| {
         let calls = calls(parts);
         for window in windows(path.length(), random) {
-            let (from, to) = (window.first - 1, window.last);
-            let is_inside = |call: &&Call| call.from < to && call.to > from;
-            let total = calls.iter().filter(is_inside).count() as u64;
             let left_out: u64 = calls.iter().map(|call| inside(&call.gaps, window)).sum();
-            for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 10), (6, 5), (0, 0)] {
-                let limits = TimelineLimits { depth, min };
-                let shown = shown(Timeline::new(path, window, limits), window);
-                assert_eq!(
-                    shown.calls.len() as u64 + shown.merged,
-                    total,
-                    "{limits:?} {window:?}"
-                );
-                assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
-                kinds.extend(&shown.kinds);
-                // Checks that every call that must be shown is shown. Without merging, all calls
-                // are shown.
-                let mut kept: Vec<bool> = Vec::new();
-                let mut expected = Vec::new();
-                for call in &calls {
-                    let length = call.to - call.from;
-                    let keep = call.parent.is_none_or(|parent| kept[parent])
-                        && length >= min
-                        && call.stack.len() <= depth;
-                    kept.push(keep);
-                    if keep && is_inside(&call) {
-                        let function = *call.stack.last().unwrap();
-                        expected.push((function, call.from.max(from), call.to.min(to)));
-                    }
-                }
-                if min == 0 {
-                    assert_eq!(shown.calls, expected, "{limits:?} {window:?}");
-                }
-                for call in expected {
-                    assert!(
-                        shown.calls.contains(&call),
-                        "{call:?}, {limits:?} {window:?}"
-                    );
+            for is_shown in SHOWN {
+                let calls = folded(&calls, is_shown);
+                for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 10), (6, 5), (0, 0)] {
+                    let limits = TimelineLimits { depth, min };
+                    let shown = shown(Timeline::new(path, window, limits, &is_shown), window);
+                    assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
+                    is_timeline(&shown, &calls, window, limits);
+                    kinds.extend(&shown.kinds);
                 }
             }
         }
@@ -485,15 +482,50 @@ fn timelines_are_those_of_the_expansion() {
     assert_eq!(kinds.len(), 3, "{kinds:?}");
 }
 
+/// Checks that every call that must be shown is shown, and that all others are merged.
+fn is_timeline(shown: &Shown, calls: &[Call], window: Window, limits: TimelineLimits) {
+    let (from, to) = (window.first - 1, window.last);
+    let is_inside = |call: &&Call| call.from < to && call.to > from;
+    assert_eq!(
+        shown.calls.len() + shown.merged as usize,
+        calls.iter().filter(is_inside).count(),
+        "{limits:?} {window:?}"
+    );
+    let mut kept: Vec<bool> = Vec::new();
+    let mut expected = Vec::new();
+    for call in calls {
+        let keep = call.parent.is_none_or(|parent| kept[parent])
+            && call.to - call.from >= limits.min
+            && call.stack.len() <= limits.depth;
+        kept.push(keep);
+        if keep && is_inside(&call) {
+            let function = *call.stack.last().unwrap();
+            expected.push((function, call.from.max(from), call.to.min(to)));
+        }
+    }
+    // Without merging, all calls are shown.
+    if limits.min == 0 {
+        assert_eq!(shown.calls, expected, "{limits:?} {window:?}");
+    }
+    for call in expected {
+        assert!(
+            shown.calls.contains(&call),
+            "{call:?}, {limits:?} {window:?}"
+        );
+    }
+}
+
 #[test]
 fn lengths_of_calls_are_those_of_the_expansion() {
     each_run(|parts, path, random, _| {
-        let calls = calls(parts);
+        let all = calls(parts);
+        let is_shown = SHOWN[random.below(SHOWN.len())];
+        let calls = folded(&all, is_shown);
         for window in windows(path.length(), random) {
-            let lengths = CallLengths::new(path, window).unwrap();
+            let lengths = CallLengths::new(path, window, &is_shown).unwrap();
             let (from, to) = (window.first - 1, window.last);
             let inside = calls.iter().filter(|call| call.from < to && call.to > from);
-            let gaps = calls.iter().flat_map(|call| &call.gaps);
+            let gaps = all.iter().flat_map(|call| &call.gaps);
             let gaps: Vec<u64> = gaps
                 .filter(|gap| gap.0 < to && gap.1 > from)
                 .map(|gap| gap.1 - gap.0)
@@ -521,8 +553,8 @@ fn lengths_of_calls_are_those_of_the_expansion() {
             first: 1,
             last: path.length(),
         };
-        let lengths = CallLengths::new(path, whole).unwrap();
-        let gaps: usize = calls.iter().map(|call| call.gaps.len()).sum();
+        let lengths = CallLengths::new(path, whole, &is_shown).unwrap();
+        let gaps: usize = all.iter().map(|call| call.gaps.len()).sum();
         assert_eq!(lengths.at_least(0), (calls.len() + gaps) as u64);
     });
 }

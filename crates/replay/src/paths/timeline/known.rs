@@ -1,6 +1,6 @@
 //! Computes the facts about rules that a walk needs to skip them.
 
-use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, Segment, Symbol};
 
 /// The facts about a symbol.
@@ -115,6 +115,7 @@ pub(super) fn known(
 pub(super) fn rules(
     segment: &Segment,
     nodes: &PrimaryMap<NodeId, Node>,
+    is_shown: &dyn Fn(FuncId) -> bool,
 ) -> PrimaryMap<RuleId, SymbolFacts> {
     let grammar = &segment.grammar;
     let mut rules = PrimaryMap::with_capacity(grammar.rules.len());
@@ -126,7 +127,8 @@ pub(super) fn rules(
         rules.push(match rule.kind {
             Kind::Sequence => whole,
             Kind::Repeat(times) => whole.repeated(times),
-            Kind::Call(_) => whole.called(),
+            Kind::Call(function) if is_shown(function) => whole.called(),
+            Kind::Call(_) => whole,
         });
     }
     rules

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
 
 use super::known::{SymbolFacts, known, rules};
@@ -29,6 +29,7 @@ impl CallLengths {
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         window: Window,
+        is_shown: &dyn Fn(FuncId) -> bool,
     ) -> Result<Self, PathError<S::Error>> {
         let mut lengths = Self {
             counts: [0; 64],
@@ -41,16 +42,17 @@ impl CallLengths {
                 continue;
             }
             let segment = checked(path, number)?;
-            let known = rules(&segment, path.nodes());
+            let known = rules(&segment, path.nodes(), is_shown);
             let whole = lengths.clip(
                 path.nodes(),
                 &segment,
                 &known,
                 from.saturating_sub(start)..to.min(end) - start,
+                is_shown,
             );
             let times = executions(&segment.grammar, whole);
             for (id, rule) in segment.grammar.rules.iter() {
-                if matches!(rule.kind, Kind::Call(_)) {
+                if matches!(rule.kind, Kind::Call(function) if is_shown(function)) {
                     lengths.add(known[id].length, times[id]);
                 }
                 let rounds = match rule.kind {
@@ -84,6 +86,7 @@ impl CallLengths {
         segment: &Segment,
         rules: &PrimaryMap<RuleId, SymbolFacts>,
         range: Range<u64>,
+        is_shown: &dyn Fn(FuncId) -> bool,
     ) -> Vec<(Symbol, u64)> {
         let length = |symbol| known(symbol, rules, nodes).length;
         let mut whole = Vec::new();
@@ -92,7 +95,7 @@ impl CallLengths {
         for item in &segment.root {
             match *item {
                 _ if at >= range.end => break,
-                Root::Enter(_) => self.across += 1,
+                Root::Enter(function) => self.across += u64::from(is_shown(function)),
                 Root::Leave => {}
                 Root::Run(symbol) => {
                     push(&mut tasks, symbol, at, length(symbol), &range);
@@ -121,7 +124,7 @@ impl CallLengths {
                     }
                     continue;
                 }
-                Kind::Call(_) => self.across += 1,
+                Kind::Call(function) => self.across += u64::from(is_shown(function)),
                 Kind::Sequence => {}
             }
             let mut at = 0;
