@@ -165,7 +165,7 @@ async function parameters(id, first, last) {
 }
 
 /**
- * The arguments of calls of a function without debug information, whose locals may have no name to ask for: one question for each call.
+ * The arguments of calls to a function without debug information, whose locals may have no name to ask for: one question for each call.
  * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
  */
 async function unnamed(id, first, last) {

@@ -7,7 +7,7 @@ use afterimage_wpp::Segments;
 use super::StepsError;
 use super::follow::{Follower, Run};
 
-/// A call of the host.
+/// A host call.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedCall {
     /// Its number, from 1.
@@ -18,7 +18,7 @@ pub struct WantedCall {
 
 /// Notes what the host reads in wanted calls.
 struct Reads<'w> {
-    /// The number of calls of the host so far.
+    /// The number of host calls so far.
     calls: u64,
     /// The next wanted calls.
     wanted: &'w [WantedCall],
@@ -61,7 +61,7 @@ impl Observer for Reads<'_> {
     }
 }
 
-/// Follows a run from its beginning to the last of the `wanted` calls of the host, which must
+/// Follows a run from its beginning to the last of the `wanted` host calls, which must
 /// ascend. For each call, passes on its number, the time of the block that ends with it, and the
 /// bytes that the host read in it. Calls that the run did not make are left out.
 ///

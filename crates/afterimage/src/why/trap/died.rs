@@ -88,7 +88,7 @@ pub fn of_wrong_type(
     // A reference is the function's index plus 1.
     let (what, message) = match held.checked_sub(1) {
         None => (
-            "indirect call of no function",
+            "indirect call to no function",
             format!("{entry} null; {wants}"),
         ),
         Some(found) => {
@@ -99,7 +99,7 @@ pub fn of_wrong_type(
             };
             let name = scene.names.function(found);
             (
-                "indirect call of a function of another type",
+                "indirect call to a function of another type",
                 format!("{entry} {name}, which is {has}; {wants}"),
             )
         }
