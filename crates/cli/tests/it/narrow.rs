@@ -80,7 +80,7 @@ fn no_line_is_wider_than_the_terminal() {
     ];
     let mut lines = 0;
     for words in commands {
-        let command = format!("stty cols {COLUMNS}; $AFTERIMAGE {words}");
+        let command = format!("stty rows 50 cols {COLUMNS}; $AFTERIMAGE {words}");
         let shell = format!("TERM=dumb NO_COLOR=1 script -qec '{command}' /dev/null < /dev/null");
         let told = sandbox.shell(&shell).stdout;
         for line in told.lines().map(str::trim_end) {
