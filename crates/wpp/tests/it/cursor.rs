@@ -485,8 +485,8 @@ fn segments_stay_open_while_there_is_room() {
     assert_eq!(loads(&path), 3 * count);
 }
 
-/// Checks that a path that is read ahead is the same, that each segment is loaded at most once, and that a
-/// failure reaches the reader.
+/// Checks that a path that is read ahead is the same, that each segment is loaded at most once, and
+/// that a failure can be repeated.
 fn reads_ahead(run: &Run, limit: usize, from: u64) {
     let naive = run.naive();
     let segments = run.segments(limit);
