@@ -156,6 +156,7 @@ fn instruction<O: Observer>(
             let memory = &mut state.memories[inst.memory as usize];
             write(&mut memory.bytes, address, value, length)?;
             observer.write(i, range(inst, address, u64::from(length)));
+            observer.stored(i, inst.stored((value, 0)));
             return Ok(());
         }
         Code::Branch(expected) => {

@@ -54,6 +54,13 @@ pub trait Observer {
         let _ = (inst, range);
     }
 
+    /// The value that a store wrote, as in [`Inst::stored`](crate::Inst::stored). The write was
+    /// reported just before.
+    #[inline(always)]
+    fn stored(&mut self, inst: usize, value: GlobalBits) {
+        let _ = (inst, value);
+    }
+
     /// The instruction at this position writes any number of bytes that are not a value: one
     /// repeated byte, or bytes of a data segment. By default, this is reported as a
     /// [`write`](Self::write).
@@ -228,6 +235,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn write(&mut self, inst: usize, range: Range) {
         self.0.write(inst, range);
         self.1.write(inst, range);
+    }
+
+    #[inline(always)]
+    fn stored(&mut self, inst: usize, value: GlobalBits) {
+        self.0.stored(inst, value);
+        self.1.stored(inst, value);
     }
 
     #[inline(always)]

@@ -4,7 +4,9 @@ mod error;
 mod recent;
 mod segments;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 
 use afterimage_ids::{EntityRef, NodeId, PrimaryMap};
 use hashbrown::HashMap;
@@ -27,14 +29,36 @@ pub struct WholePath<S> {
     /// The number of blocks executed up to the end of each segment.
     ends: Vec<u64>,
     room: usize,
-    /// The open segments.
-    cache: Mutex<Recent<Measured>>,
+    cache: Mutex<Cache>,
+    /// Signals that a segment has been opened or needed.
+    changed: Condvar,
     /// The activations that begin in a segment and are open at its end, for each segment for which
     /// they have been requested.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
     /// For each node, the segments in which it is executed, ascending, and how often. The lists are
     /// built at the first request.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
+}
+
+/// The number of segments that are opened before they are needed.
+const AHEAD: usize = 8;
+
+/// The open segments, and those that are being opened.
+struct Cache {
+    open: Recent<Measured>,
+    opening: Vec<usize>,
+    /// The segment that was needed last.
+    needed: usize,
+}
+
+impl Cache {
+    fn new(room: usize) -> Mutex<Self> {
+        Mutex::new(Self {
+            open: Recent::new(room),
+            opening: Vec::new(),
+            needed: 0,
+        })
+    }
 }
 
 impl<S: Segments> WholePath<S> {
@@ -67,7 +91,8 @@ impl<S: Segments> WholePath<S> {
             nodes,
             ends,
             room: ROOM,
-            cache: Mutex::new(Recent::new(ROOM)),
+            cache: Cache::new(ROOM),
+            changed: Condvar::new(),
             begun: Mutex::default(),
             inside: OnceLock::new(),
         })
@@ -96,7 +121,7 @@ impl<S: Segments> WholePath<S> {
     pub fn with_room(self, bytes: usize) -> Self {
         Self {
             room: bytes,
-            cache: Mutex::new(Recent::new(bytes)),
+            cache: Cache::new(bytes),
             ..self
         }
     }
@@ -145,13 +170,105 @@ impl<S: Segments> WholePath<S> {
 
     /// Opens a segment.
     pub(crate) fn open(&self, segment: usize) -> Result<Arc<Measured>, PathError<S::Error>> {
-        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(measured) = cache().get(segment) {
-            return Ok(measured);
+        let mut cache = self.cache();
+        if cache.needed != segment {
+            cache.needed = segment;
+            self.changed.notify_all();
         }
+        self.opened(segment, cache)
+    }
+
+    /// Calls `read`, which reads the path from one time to another. Another thread opens the
+    /// segments between these times before `read` needs them.
+    pub fn read_ahead<T>(&self, first: u64, last: u64, read: impl FnOnce() -> T) -> T
+    where
+        S: Sync,
+    {
+        let (first, last) = (self.segment_of(first), self.segment_of(last));
+        let last = last.min(self.ends.len().saturating_sub(1));
+        if last <= first {
+            return read();
+        }
+        /// Ends the other thread's work, even if `read` panics.
+        struct Ending<'p, S: Segments>(&'p WholePath<S>, &'p AtomicBool);
+        impl<S: Segments> Drop for Ending<'_, S> {
+            fn drop(&mut self) {
+                let cache = self.0.cache();
+                self.1.store(true, Ordering::Relaxed);
+                self.0.changed.notify_all();
+                drop(cache);
+            }
+        }
+        self.cache().needed = first;
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let _ending = Ending(self, &is_over);
+            let open_all = || {
+                let mut segment = first;
+                loop {
+                    let mut cache = self.cache();
+                    while segment > cache.needed.saturating_add(AHEAD)
+                        && !is_over.load(Ordering::Relaxed)
+                    {
+                        cache = self.wait(cache);
+                    }
+                    // `read` may have left some out.
+                    segment = segment.max(cache.needed);
+                    // If a segment cannot be opened, `read` reports it.
+                    if segment > last
+                        || is_over.load(Ordering::Relaxed)
+                        || self.opened(segment, cache).is_err()
+                    {
+                        return;
+                    }
+                    segment += 1;
+                }
+            };
+            // Without a second thread, `read` opens them.
+            let _ = thread::Builder::new().spawn_scoped(scope, open_all);
+            read()
+        })
+    }
+
+    /// Opens a segment, unless it is open or another thread is opening it.
+    fn opened(
+        &self,
+        segment: usize,
+        mut cache: MutexGuard<'_, Cache>,
+    ) -> Result<Arc<Measured>, PathError<S::Error>> {
+        loop {
+            if let Some(measured) = cache.open.get(segment) {
+                return Ok(measured);
+            }
+            if !cache.opening.contains(&segment) {
+                break;
+            }
+            cache = self.wait(cache);
+        }
+        cache.opening.push(segment);
+        drop(cache);
+        /// Removes the segment from the list, even if opening it panics.
+        struct Opening<'p, S: Segments>(&'p WholePath<S>, usize);
+        impl<S: Segments> Drop for Opening<'_, S> {
+            fn drop(&mut self) {
+                self.0.cache().opening.retain(|&other| other != self.1);
+                self.0.changed.notify_all();
+            }
+        }
+        let _opening = Opening(self, segment);
         let measured = Arc::new(self.measure(segment)?);
-        cache().insert(segment, &measured, measured.bytes());
+        let bytes = measured.bytes();
+        self.cache().open.insert(segment, &measured, bytes);
         Ok(measured)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'c>(&self, cache: MutexGuard<'c, Cache>) -> MutexGuard<'c, Cache> {
+        let woken = self.changed.wait(cache);
+        woken.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the activations that begin in a segment and are open at its end, outermost first.

@@ -72,6 +72,7 @@ pub(super) fn vector<O: Observer>(
             let place = memory.range(address, length as u64)?;
             memory.bytes[place].copy_from_slice(&value.to_le_bytes()[..length]);
             observer.write(i, range(inst, address, length as u64));
+            observer.stored(i, (value as u64, (value >> 64) as u64));
         }
         _ => {}
     }

@@ -137,8 +137,11 @@ macro_rules! execution {
                         let Some(bytes) = bytes.and_then(|bytes| bytes.first_chunk_mut::<BYTES>()) else {
                             stop!(Trap::Memory);
                         };
-                        *bytes = ($value as $type).to_le_bytes();
-                        observer.write(usize::from(op.inst), range(address, BYTES));
+                        let value = $value as $type;
+                        *bytes = value.to_le_bytes();
+                        let inst = usize::from(op.inst);
+                        observer.write(inst, range(address, BYTES));
+                        observer.stored(inst, (value as u64, 0));
                     }};
                 }
                 // Addresses have 32 bits, but sums with the offset have more bits.

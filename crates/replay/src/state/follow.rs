@@ -26,7 +26,7 @@ pub struct Halt {
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.
-pub fn follow_to<S: Segments>(
+pub fn follow_to<S: Segments + Sync>(
     run: Run<'_, S>,
     log: LogReader,
     halts: &[Halt],
@@ -36,6 +36,23 @@ where
     S::Error: Error + 'static,
 {
     let mut follower = Follower::new(run, log)?;
+    if let Some(first) = halts.first() {
+        follower.skip_to(first.start)?;
+    }
+    let last = halts.last().map_or(0, |last| last.start);
+    let now = follower.machine.time();
+    run.path
+        .read_ahead(now + 1, last, || follow_on(&mut follower, halts, &mut show))
+}
+
+fn follow_on<S: Segments>(
+    follower: &mut Follower<'_, S>,
+    halts: &[Halt],
+    show: &mut impl FnMut(usize, u32, &Paused<'_>),
+) -> Result<(), StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
     let mut done = 0;
     let mut pauses = Vec::new();
     let mut skipped = None;

@@ -65,7 +65,7 @@ impl Standing {
 ///
 /// # Errors
 /// If the path, the log and the program disagree, the path has gaps, or the snapshots are damaged.
-pub fn follow_standing<S: Segments, T>(
+pub fn follow_standing<S: Segments + Sync, T>(
     run: Run<'_, S>,
     log: LogReader,
     halt: Halt,
@@ -89,12 +89,18 @@ where
         }
         None => OpenActivations::default(),
     };
-    while let Some(visit) = follower.advance()? {
-        open.next(visit);
-        if visit.start < halt.start {
+    let now = follower.machine.time();
+    run.path.read_ahead(now + 1, before, || {
+        while follower.machine.time() < before
+            && let Some(visit) = follower.advance()?
+        {
+            open.next(visit);
             follower.execute(visit, &mut open)?;
-            continue;
         }
+        Ok::<_, StepsError<S::Error>>(())
+    })?;
+    if let Some(visit) = follower.advance()? {
+        open.next(visit);
         let waiting = follower.machine.waiting();
         let waiting = waiting.ok_or(MachineError::Checkpoint)?;
         let first_result = follower.machine.codes()[visit.node].first_result();

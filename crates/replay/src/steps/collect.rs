@@ -17,8 +17,10 @@ use super::{Level, Step, Tried, Value, Wanted, What};
 /// A memory access of the current node.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
-    Read(Range),
-    Write(Range),
+    /// With the value that a load made.
+    Read(Range, GlobalBits),
+    /// With the value that a store wrote.
+    Write(Range, GlobalBits),
     Copy(Range, Range),
 }
 
@@ -169,6 +171,16 @@ impl<'a> Collector<'a> {
         if is_wanted {
             self.references.push((inst, reference, None));
             self.told = BytesOf::Reference;
+        }
+    }
+
+    /// Sets the value of the last access.
+    fn set_value(&mut self, value: GlobalBits) {
+        if self.told == BytesOf::Reference
+            && let Some((_, Reference::Read(_, of) | Reference::Write(_, of), _)) =
+                self.references.last_mut()
+        {
+            *of = value;
         }
     }
 
@@ -384,20 +396,19 @@ fn accessed(
 ) -> What {
     let inst = &code.insts[position];
     match reference {
-        Reference::Read(range) => {
-            let bits = bank.get(code.first_result() + position as u32);
+        Reference::Read(range, value) => {
             let ty = item.result().unwrap_or(ValType::I32);
-            What::Load(range, Value::new(ty, bits))
+            What::Load(range, Value::new(ty, value))
         }
         Reference::Copy(from, to) => What::Copy { from, to },
-        Reference::Write(range) => match inst.code {
+        Reference::Write(range, value) => match inst.code {
             Code::MemoryFill => What::Fill(range, bank.get(inst.b).0 as u8),
             Code::MemoryInit => What::Init {
                 to: range,
                 segment: inst.immediate as u32,
                 from: bank.get(inst.b).0,
             },
-            _ => What::Store(range, item.stored(inst.stored(bank.get(inst.b)))),
+            _ => What::Store(range, item.stored(value)),
         },
     }
 }
@@ -453,22 +464,40 @@ fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> Wh
     }
 }
 
-impl Observer for Collector<'_> {
+/// Passes what a node does to a collector. Registers are needed for all steps except those of loads
+/// and stores that do not trap.
+pub(super) struct Collecting<'c, 'a, const REGISTERS: bool>(pub &'c mut Collector<'a>);
+
+impl<const REGISTERS: bool> Observer for Collecting<'_, '_, REGISTERS> {
+    const REGISTERS: bool = REGISTERS;
+
     fn node(&mut self, _: NodeId, _: &NodeCode) {
-        self.host = None;
+        self.0.host = None;
     }
 
     fn read(&mut self, inst: usize, range: Range) {
-        self.refer(inst, Reference::Read(range), self.is_wanted(range));
+        let is_wanted = self.0.is_wanted(range);
+        self.0
+            .refer(inst, Reference::Read(range, (0, 0)), is_wanted);
     }
 
     fn write(&mut self, inst: usize, range: Range) {
-        self.refer(inst, Reference::Write(range), self.is_wanted(range));
+        let is_wanted = self.0.is_wanted(range);
+        self.0
+            .refer(inst, Reference::Write(range, (0, 0)), is_wanted);
+    }
+
+    fn loaded(&mut self, _: usize, value: GlobalBits) {
+        self.0.set_value(value);
+    }
+
+    fn stored(&mut self, _: usize, value: GlobalBits) {
+        self.0.set_value(value);
     }
 
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
-        let is_wanted = self.is_wanted(from) || self.is_wanted(to);
-        self.refer(inst, Reference::Copy(from, to), is_wanted);
+        let is_wanted = self.0.is_wanted(from) || self.0.is_wanted(to);
+        self.0.refer(inst, Reference::Copy(from, to), is_wanted);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -476,11 +505,11 @@ impl Observer for Collector<'_> {
             return;
         }
         let bytes = Some(bytes.into());
-        match self.told {
+        match self.0.told {
             BytesOf::Unwanted => {}
-            BytesOf::Step => self.set_bytes(bytes),
+            BytesOf::Step => self.0.set_bytes(bytes),
             BytesOf::Reference => {
-                if let Some(last) = self.references.last_mut() {
+                if let Some(last) = self.0.references.last_mut() {
                     last.2 = bytes;
                 }
             }
@@ -489,18 +518,18 @@ impl Observer for Collector<'_> {
 
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let bank = Bank { low, high };
-        self.instructions_done(code, code.insts.len(), bank);
-        if let (NodeEnd::Return(registers), Level::Statement) = (&code.end, self.wanted.level) {
-            self.function_returns(registers, bank);
+        self.0.instructions_done(code, code.insts.len(), bank);
+        if let (NodeEnd::Return(registers), Level::Statement) = (&code.end, self.0.wanted.level) {
+            self.0.function_returns(registers, bank);
         }
     }
 
     fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
-        self.instructions_done(code, executed, Bank { low, high });
+        self.0.instructions_done(code, executed, Bank { low, high });
     }
 
     fn passes_on(&mut self, function: FuncId) {
-        self.passing = Some(function);
+        self.0.passing = Some(function);
     }
 
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
@@ -508,48 +537,50 @@ impl Observer for Collector<'_> {
         let by_host = Site {
             function,
             op: None,
-            time: self.start,
+            time: self.0.start,
         };
-        let site = self.last.take().unwrap_or(by_host);
-        if self.wanted.level == Level::Statement {
+        let site = self.0.last.take().unwrap_or(by_host);
+        if self.0.wanted.level == Level::Statement {
             let types = self
+                .0
                 .types_of(function)
                 .map_or(&[][..], |(params, _)| params);
             let arguments = typed(types, arguments.iter().copied());
             let callee = function;
             let what = What::Call { callee, arguments };
-            self.push(site.time, site.function, site.op, what);
+            self.0.push(site.time, site.function, site.op, what);
         }
-        let is_import = self.program.function(function).is_none();
-        self.host = is_import.then_some((function, site));
+        let is_import = self.0.program.function(function).is_none();
+        self.0.host = is_import.then_some((function, site));
     }
 
     fn returned(&mut self, values: &[GlobalBits]) {
-        let Some((import, site)) = self.host.take() else {
-            if self.wanted.level == Level::Statement {
-                self.passed(self.now(), values);
+        let Some((import, site)) = self.0.host.take() else {
+            if self.0.wanted.level == Level::Statement {
+                self.0.passed(self.0.now(), values);
             }
             return;
         };
-        if self.wanted.level == Level::Statement {
+        if self.0.wanted.level == Level::Statement {
             let types = self
+                .0
                 .types_of(import)
                 .map_or(&[][..], |(_, results)| results);
             let values = typed(types, values.iter().copied());
             let what = What::HostReturn(import, values);
-            self.push(site.time, site.function, site.op, what);
+            self.0.push(site.time, site.function, site.op, what);
         }
     }
 
     fn host_read(&mut self, range: Range) {
-        if let Some((import, site)) = self.host {
-            self.by_host(site, What::HostRead(import, range));
+        if let Some((import, site)) = self.0.host {
+            self.0.by_host(site, What::HostRead(import, range));
         }
     }
 
     fn host_write(&mut self, range: Range) {
-        if let Some((import, site)) = self.host {
-            self.by_host(site, What::HostWrite(import, range));
+        if let Some((import, site)) = self.0.host {
+            self.0.by_host(site, What::HostWrite(import, range));
         }
     }
 }

@@ -147,7 +147,7 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 /// # Errors
 /// If the bytes do not exist at that time, the run cannot be followed, or the stored data is
 /// damaged.
-pub fn memory_at<'v, S: Segments>(
+pub fn memory_at<'v, S: Segments + Sync>(
     run: Run<'_, S>,
     log: LogReader,
     index: WriteIndex<'v, S>,
@@ -181,7 +181,7 @@ where
 ///
 /// # Errors
 /// As for [`memory_at`].
-pub fn written_before<'v, S: Segments>(
+pub fn written_before<'v, S: Segments + Sync>(
     run: Run<'_, S>,
     log: LogReader,
     index: WriteIndex<'v, S>,
@@ -196,7 +196,7 @@ where
 }
 
 /// Examines the history of some bytes, backward from a moment, and forward from it up to `end`.
-fn searched<'a, 'v, S: Segments>(
+fn searched<'a, 'v, S: Segments + Sync>(
     run: Run<'a, S>,
     log: LogReader,
     index: WriteIndex<'v, S>,
@@ -209,6 +209,9 @@ where
     let mut search = Search::new(run, log, range, (moment, end))?;
     search.steps.follower.skip_to(moment.time)?;
     let first = search.steps.follower.machine.time();
+    if let WriteIndex::Stretches { writers, .. } = index {
+        search.follow_to_stretch(writers)?;
+    }
     search.follow()?;
     let held = match search.held.take() {
         Some(held) => held,
@@ -243,7 +246,7 @@ where
 ///
 /// # Errors
 /// If the run cannot be followed, or the stored data is damaged.
-pub fn last_writes_from_snapshot<S: Segments>(
+pub fn last_writes_from_snapshot<S: Segments + Sync>(
     run: Run<'_, S>,
     index: StretchIndex<'_>,
     range: Range,
@@ -282,7 +285,7 @@ struct Search<'a, S: Segments> {
     end: u64,
 }
 
-impl<'a, S: Segments> Search<'a, S>
+impl<'a, S: Segments + Sync> Search<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -586,20 +589,7 @@ where
                 }
             }
             let mut found = vec![Byte::default(); self.bytes.len()];
-            while self.steps.follower.machine.time() < end
-                && let Some(visit) = self.steps.follower.advance()?
-            {
-                let here = all.partition_point(|of| of.before < visit.start);
-                let is_writing = |writing: &BTreeSet<usize>| writing.contains(&(here - 1));
-                if !writing.as_ref().is_none_or(is_writing) {
-                    self.steps.follower.execute(visit, &mut ())?;
-                    continue;
-                }
-                self.steps.execute(visit)?;
-                for step in self.steps.taken() {
-                    note(&mut found, self.range, step, true);
-                }
-            }
+            self.follow_writes(end, writing.as_ref(), &mut found)?;
             for &at in &missing {
                 self.bytes[at].written = std::mem::take(&mut found[at].written);
             }
@@ -607,6 +597,63 @@ where
             first = from;
         }
         Ok(0)
+    }
+
+    /// Follows the run to the end of a stretch and notes who wrote the bytes. Observes only the
+    /// `writing` stretches, or all if there is no such set.
+    fn follow_writes(
+        &mut self,
+        end: u64,
+        writing: Option<&BTreeSet<usize>>,
+        found: &mut [Byte],
+    ) -> Result<(), StepsError<S::Error>> {
+        let (path, now) = (self.run.path, self.steps.follower.machine.time());
+        path.read_ahead(now + 1, end, || self.follow_observing(end, writing, found))
+    }
+
+    fn follow_observing(
+        &mut self,
+        end: u64,
+        writing: Option<&BTreeSet<usize>>,
+        found: &mut [Byte],
+    ) -> Result<(), StepsError<S::Error>> {
+        let all = self.run.path.segments().summaries();
+        // The end of the current stretch, and whether it is observed.
+        let (mut until, mut is_observed) = (0, false);
+        while self.steps.follower.machine.time() < end
+            && let Some(visit) = self.steps.follower.advance()?
+        {
+            if visit.start > until {
+                let next = all.partition_point(|of| of.before < visit.start);
+                until = all.get(next).map_or(u64::MAX, |next| next.before);
+                is_observed = writing.is_none_or(|writing| writing.contains(&(next - 1)));
+            }
+            if !is_observed {
+                self.steps.follower.execute(visit, &mut ())?;
+                continue;
+            }
+            self.steps.execute(visit)?;
+            for step in self.steps.taken() {
+                note(found, self.range, step, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the run to the beginning of the stretch that contains the moment. Observes only the
+    /// stretches that may write some of the bytes.
+    fn follow_to_stretch(&mut self, writers: &Writers) -> Result<(), StepsError<S::Error>> {
+        let all = self.run.path.segments().summaries();
+        let stretch_at = |time: u64| all.partition_point(|of| of.before < time).saturating_sub(1);
+        let begin = stretch_at(self.steps.follower.machine.time() + 1);
+        let here = stretch_at(self.moment.time);
+        let every = Vec::from_iter(0..self.bytes.len());
+        let writing = self.all_stretches(writers, begin..here, &every)?;
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let end = all.get(here).map_or(0, |here| here.before);
+        let followed = self.follow_writes(end, writing.as_ref(), &mut bytes);
+        self.bytes = bytes;
+        followed
     }
 
     /// Returns the bytes without a known writer, by their positions in the range.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ops::Range;
 
 use afterimage_ids::{EntityRef, OpId, ValueId};
-use afterimage_machine::{GlobalBits, NodeCode};
+use afterimage_machine::{Code, GlobalBits, NodeCode};
 use afterimage_program::{Effect, Program, Ssa};
 use afterimage_wpp::Node;
 use wasmparser::ValType;
@@ -52,6 +52,9 @@ pub struct Plan {
     pub items: Box<[Item]>,
     /// The item of each instruction.
     pub of_inst: Box<[u32]>,
+    /// Whether an instruction fills or initializes memory. The machine reports its operands only in
+    /// registers.
+    pub fills: bool,
 }
 
 impl Item {
@@ -139,6 +142,10 @@ impl Plan {
                 blocks: node.blocks.len() as u32,
                 items: items.into(),
                 of_inst: of_inst.into(),
+                fills: code
+                    .insts
+                    .iter()
+                    .any(|inst| matches!(inst.code, Code::MemoryFill | Code::MemoryInit)),
             }),
         }
     }

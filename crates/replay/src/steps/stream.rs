@@ -8,7 +8,7 @@ use afterimage_machine::{Inside, Range};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Segments, Visit};
 
-use super::collect::{Collector, Passing};
+use super::collect::{Collecting, Collector, Passing};
 use super::follow::{Follower, Run};
 use super::plan::Plan;
 use super::{Step, StepsError};
@@ -201,9 +201,10 @@ where
     /// Executes a node and collects its steps.
     pub fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
         let wanted = &self.collector.wanted;
+        let level = wanted.level;
         let function = self.run.path.nodes()[visit.node].function;
         let other = wanted.function.is_some_and(|wanted| wanted != function);
-        if visit.last() < wanted.window.first || other && wanted.level == Level::Memory {
+        if visit.last() < wanted.window.first || other && level == Level::Memory {
             return self.follower.execute(visit, &mut ());
         }
         if other {
@@ -212,8 +213,16 @@ where
         }
         let plan = self.plans.of(visit.node, &self.follower)?;
         let stopped = self.follower.stopped(visit);
+        // A trap at the end of the run shows the access that was tried.
+        let needs_registers =
+            level == Level::Statement || plan.fills || visit.last() == self.run.path.length();
         self.collector.begin(plan, function, visit.start, stopped);
-        self.follower.execute(visit, &mut self.collector)?;
+        let of = &mut self.collector;
+        if needs_registers {
+            self.follower.execute(visit, &mut Collecting::<true>(of))?;
+        } else {
+            self.follower.execute(visit, &mut Collecting::<false>(of))?;
+        }
         if let Some(trap) = self.follower.machine.trap() {
             self.collector.trapped(trap);
         }
@@ -234,7 +243,7 @@ where
         let pause = plan.instructions_before(block, moment.op);
         let stopped = self.follower.stopped(visit);
         self.collector.begin(plan, function, visit.start, stopped);
-        let observer = &mut self.collector;
+        let observer = &mut Collecting::<true>(&mut self.collector);
         self.follower
             .execute_pausing(visit, observer, &[pause], |_, paused| show(paused.inside))?;
         if let Some(trap) = self.follower.machine.trap() {

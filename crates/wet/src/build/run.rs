@@ -505,11 +505,14 @@ where
             return Err(inside());
         }
         let first = *self.window.start();
-        while machine.time() + 1 < first {
-            let visit = cursor.next().map_err(BuildError::Path)?;
-            let visit = visit.ok_or_else(inside)?;
-            machine.step(visit.node, visit.length, &mut ())?;
-        }
+        self.path.read_ahead(machine.time() + 1, first, || {
+            while machine.time() + 1 < first {
+                let visit = cursor.next().map_err(BuildError::Path)?;
+                let visit = visit.ok_or_else(inside)?;
+                machine.step(visit.node, visit.length, &mut ())?;
+            }
+            Ok::<_, BuildError<S::Error, Infallible>>(())
+        })?;
         let time = machine.time();
         if time + 1 != first {
             return Err(inside());

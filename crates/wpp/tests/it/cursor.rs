@@ -1,8 +1,8 @@
 //! Compares the reader with the expanded run, at every position, in both directions, with every
 //! stack and every rank.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::oracle::{Naive, Run, chaos, programs, runs};
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
@@ -320,7 +320,7 @@ fn skipped_calls(run: &Run, limit: usize) {
 /// Segments for which every second attempt to load one fails.
 struct Flaky {
     segments: InMemory,
-    fails: Cell<bool>,
+    fails: AtomicBool,
 }
 
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -335,7 +335,7 @@ impl Segments for Flaky {
     }
 
     fn load(&self, segment: usize) -> Result<Arc<Segment>, Unlucky> {
-        if self.fails.replace(!self.fails.get()) {
+        if self.fails.fetch_not(Ordering::Relaxed) {
             return Err(Unlucky);
         }
         self.segments.load(segment).map_err(|never| match never {})
@@ -347,7 +347,7 @@ fn failures(run: &Run, limit: usize) {
     let naive = run.naive();
     let flaky = Flaky {
         segments: run.segments(limit).into_iter().collect(),
-        fails: Cell::new(true),
+        fails: AtomicBool::new(true),
     };
     let path = WholePath::new(flaky, Arc::new(run.nodes.clone())).unwrap();
     let mut cursor = path.cursor();
@@ -422,7 +422,7 @@ fn what_is_not_there_cannot_be_looked_for() {
 /// Counts how often segments are loaded.
 struct Counting {
     segments: InMemory,
-    loads: Cell<usize>,
+    loads: AtomicUsize,
 }
 
 impl Segments for Counting {
@@ -433,7 +433,7 @@ impl Segments for Counting {
     }
 
     fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error> {
-        self.loads.set(self.loads.get() + 1);
+        self.loads.fetch_add(1, Ordering::Relaxed);
         self.segments.load(segment)
     }
 }
@@ -466,10 +466,10 @@ fn segments_stay_open_while_there_is_room() {
     assert!(count > 5);
     let counting = Counting {
         segments: segments.into_iter().collect(),
-        loads: Cell::new(0),
+        loads: AtomicUsize::new(0),
     };
     let loads = |path: &WholePath<&Counting>| {
-        let before = counting.loads.get();
+        let before = counting.loads.load(Ordering::Relaxed);
         let mut cursor = path.cursor();
         for _ in 0..3 {
             for time in 1..=path.length() {
@@ -477,7 +477,7 @@ fn segments_stay_open_while_there_is_room() {
                 assert_eq!(cursor.stack().unwrap().len(), 1);
             }
         }
-        counting.loads.get() - before
+        counting.loads.load(Ordering::Relaxed) - before
     };
     let path = WholePath::new(&counting, Arc::new(nodes)).unwrap();
     assert_eq!(loads(&path), count);
@@ -485,8 +485,60 @@ fn segments_stay_open_while_there_is_room() {
     assert_eq!(loads(&path), 3 * count);
 }
 
+/// Checks that a path that is read ahead is the same, that each segment is loaded at most once, and
+/// that a failure can be repeated.
+fn reads_ahead(run: &Run, limit: usize, from: u64) {
+    let naive = run.naive();
+    let segments = run.segments(limit);
+    let count = segments.len();
+    let counting = Counting {
+        segments: segments.into_iter().collect(),
+        loads: AtomicUsize::new(0),
+    };
+    let nodes = Arc::new(run.nodes.clone());
+    let path = WholePath::new(&counting, Arc::clone(&nodes)).unwrap();
+    let mut cursor = path.cursor();
+    path.read_ahead(1, path.length(), || {
+        for at in 0..naive.visits.len() {
+            assert_eq!(cursor.next(), Ok(Some(visit(&naive, at))));
+        }
+    });
+    assert!(counting.loads.load(Ordering::Relaxed) <= count);
+    // Parts that the reader leaves out are opened at most once, too.
+    let path = WholePath::new(&counting, Arc::clone(&nodes)).unwrap();
+    let time = from % path.length().max(1) + 1;
+    let expected = path.cursor().seek(time);
+    let mut cursor = path.cursor();
+    path.read_ahead(1, path.length(), || {
+        assert_eq!(cursor.seek(time), expected);
+        while cursor.next().unwrap().is_some() {}
+    });
+    assert!(counting.loads.load(Ordering::Relaxed) <= 2 * count);
+    let flaky = Flaky {
+        segments: run.segments(limit).into_iter().collect(),
+        fails: AtomicBool::new(true),
+    };
+    let path = WholePath::new(flaky, nodes).unwrap();
+    let mut cursor = path.cursor();
+    path.read_ahead(1, path.length(), || {
+        for at in 0..naive.visits.len() {
+            let next = (0..).find_map(|_| cursor.next().ok());
+            assert_eq!(next, Some(Some(visit(&naive, at))));
+        }
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn a_path_that_is_read_ahead_is_the_same(
+        run in runs(300),
+        limit in 1..60usize,
+        from in any::<u64>(),
+    ) {
+        reads_ahead(&run, limit, from);
+    }
 
     #[test]
     fn what_fails_can_be_repeated(run in runs(200), limit in 1..60usize) {
