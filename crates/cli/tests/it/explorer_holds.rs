@@ -403,9 +403,9 @@ fn output_is_what_was_printed_and_each_byte_of_it_has_its_moment() {
         let info = sandbox.ok("info run.aft --format json").stdout;
         serde_json::from_str::<Value>(&info).unwrap()["lenses"].to_string()
     };
-    assert!(!lenses(&sandbox).contains("values"), "{}", lenses(&sandbox));
+    assert!(!lenses(&sandbox).contains("full"), "{}", lenses(&sandbox));
     sandbox.ok("build --lens full run.aft");
-    assert!(lenses(&sandbox).contains("values"), "{}", lenses(&sandbox));
+    assert!(lenses(&sandbox).contains("full"), "{}", lenses(&sandbox));
     let page = Page::of(&sandbox, "run.aft");
     assert_eq!(page.doc("output", &[]), told);
 }
