@@ -90,7 +90,9 @@ pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
     if files.is_empty() {
         bail!("no source file matches {glob}: the program names none (compile it with -g)");
     }
-    let own = files.iter().filter(|file| CodeFilter::Mine.shows(file));
+    // Rust names its units of compilation `app.rs/@/app.…`.
+    let is_own = |file: &&String| CodeFilter::Mine.shows(file) && !file.contains("/@/");
+    let own = files.iter().filter(is_own);
     let own = Vec::from_iter(own.map(String::as_str));
     if own.is_empty() {
         bail!("no source file matches {glob}: the program has only library code: --code all");

@@ -24,7 +24,7 @@ use anyhow::{Context, Error, Result};
 use crate::ended;
 use crate::files::Loaded;
 use crate::monitor::Monitor;
-use crate::source::source_map;
+use crate::source::{check_code, source_map};
 use sizes::InUse;
 
 /// The maximum number of frames of a stack to show.
@@ -56,6 +56,7 @@ pub fn info(
     let end = file.end()?;
     let source = source_map(at, loaded, monitor);
     let names = loaded.names(&source);
+    check_code(&source, code)?;
     let folded = Folded::if_any(&source, code);
     let own = OwnFunctions::new(&folded, &loaded.program, &names);
     let position = |at: Location| Position::new(source.path(at.file), at);

@@ -80,7 +80,7 @@
 ;; |            …  5 more values: --limit N
 ;; $ afterimage values run.aft --at sum+0x9 --stats
 ;; | @0x90 i32.add  in sum: executed 7 times
-;; |     7 different values, from 7 to 28; each once
+;; |     7 different values, from 7 (first #1) to 28 (first #7); each once
 ;; $ afterimage values run.aft --at sum+0x9#last --format json
 ;; | {"schema":"afterimage/values/2","at":"sum+0x9#last","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"instances":[{"number":7,"t":9,"values":[{"role":"","type":"i32","bits":"0x1c","as_number":28,"text":"28"}]}],"more":6}]}
 ;; $ afterimage values run.aft --at sum+0x9#9
@@ -475,10 +475,10 @@
 ;; |            …  4 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --stats
 ;; | @0x90 i32.add  in sum: executed 7 times
-;; |     3 different values, from 13 to 22; each once
+;; |     3 different values, from 13 (first #2) to 22 (first #4); each once
 ;; |            …  4 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --format json
-;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","as_number":13,"text":"13"},"times":1},{"value":{"role":"","type":"i32","bits":"0x12","as_number":18,"text":"18"},"times":1},{"value":{"role":"","type":"i32","bits":"0x16","as_number":22,"text":"22"},"times":1}],"more":0,"outside":4}]}
+;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","as_number":13,"text":"13"},"times":1,"first":2},{"value":{"role":"","type":"i32","bits":"0x12","as_number":18,"text":"18"},"times":1,"first":3},{"value":{"role":"","type":"i32","bits":"0x16","as_number":22,"text":"22"},"times":1,"first":4}],"more":0,"outside":4}]}
 ;; $ afterimage values run.aft --at sum+0x9 --instances 1..3
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #2  t=4              13

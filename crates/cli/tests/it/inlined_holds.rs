@@ -185,8 +185,12 @@ fn sums<'m>(moments: impl Iterator<Item = &'m Moment>, own: bool) -> Stacks {
 }
 
 fn collapsed(sandbox: &Sandbox, options: &str) -> Stacks {
-    let words =
-        format!("export app.aft --format collapsed --min 0 --depth 10000 --code all {options}");
+    let code = if options.contains("--code") {
+        ""
+    } else {
+        "--code all"
+    };
+    let words = format!("export app.aft --format collapsed --min 0 --depth 10000 {code} {options}");
     let mut stacks = Stacks::new();
     for line in sandbox.ok(&words).stdout.lines() {
         let (stack, blocks) = line.rsplit_once(' ').unwrap();

@@ -255,6 +255,7 @@ impl CalledAt {
         Ok(Self {
             line: match place.end {
                 Some(position) => shown_line::<S>(scene, position),
+                None if !scene.shows(function) => "library code".to_owned(),
                 None => format!("{} {block}", place.offset),
             },
             by: by.unwrap_or_default(),
