@@ -2,7 +2,7 @@
 //! backward.
 
 use afterimage_analyses::slices::{
-    Criterion, Follows, Place, Reach, Slice, Through, Want, backward, near, nearest,
+    Criterion, Follows, Reach, Slice, Through, Visibility, Want, backward, near, nearest,
 };
 use afterimage_program::Program;
 use afterimage_replay::paths::recorded_path;
@@ -151,7 +151,7 @@ fn distances<'a>(
     let Some(_) = slice(Follows::ALL, DEPTH) else {
         return;
     };
-    let mut each = |function, op| Place::Line((function, op));
+    let mut each = |function, op| Visibility::Line((function, op));
     let most = (usize::MAX, usize::MAX);
     let found = nearest(host, module, &of(0), &mut each, most).unwrap();
     assert!(!found.cut);
