@@ -13,6 +13,8 @@ use afterimage_present::{Content, Style, wrapped};
 use afterimage_profile::CodeFilter;
 use anyhow::{Result, bail};
 
+use crate::progress::without_bars;
+
 /// When to use color.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 pub(crate) enum Color {
@@ -47,10 +49,12 @@ pub(crate) fn say(remark: impl Display) {
     let remark = format!("afterimage: {}", harmless(&remark.to_string()));
     let width = terminal_size::terminal_size_of(stderr());
     let width = width.map(|size| usize::from(size.0.0));
-    for line in remark.lines() {
-        let lines = wrapped(&glued(line), width, 2).replace(NO_BREAK, " ");
-        let _ = writeln!(stderr(), "{lines}");
-    }
+    without_bars(|| {
+        for line in remark.lines() {
+            let lines = wrapped(&glued(line), width, 2).replace(NO_BREAK, " ");
+            let _ = writeln!(stderr(), "{lines}");
+        }
+    });
 }
 
 /// A space at which a line is never broken.

@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 return Ok(paths_json(out, found, names)?);
             }
             narrow(out, style, |out| {
-                Ok(match found {
+                match found {
                     PathsJson::Found(found) => found_text(out, found, names, style)?,
                     PathsJson::Hot(hot) => hot_text(out, hot, names, style)?,
                     PathsJson::Traces(traces, top) => {
@@ -122,7 +122,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                         traces_text(out, traces, names, listing, style)?;
                     }
                     PathsJson::Counts(counts) => trace_counts_text(out, counts, names, style)?,
-                })
+                }
+                Ok(())
             })
         })
     });

@@ -44,6 +44,11 @@ fn is_new(remark: &str) -> bool {
 /// The bars on the terminal. Work may consist of other work, whose bar is on a line of its own.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
+/// Runs `write`, which writes to the terminal, while no bar is shown.
+pub(crate) fn without_bars<T>(write: impl FnOnce() -> T) -> T {
+    BARS.suspend(write)
+}
+
 /// A progress bar, which is shown until it is dropped.
 pub(crate) struct Bar(ProgressBar);
 

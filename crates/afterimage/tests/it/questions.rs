@@ -127,7 +127,7 @@ fn what_is_redundant_and_what_is_missed_is_counted_over_all_steps() {
         function: Some("step".to_owned()),
         top: None,
         ways: 0,
-        code: CodeFilter::All,
+        own: false,
         by_path: false,
     };
     let found = session.redundancy(&sent(query)).unwrap();

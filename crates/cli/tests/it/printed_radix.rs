@@ -38,7 +38,7 @@ fn whole_numbers_are_explained_in_each_radix() {
             let told = sandbox.ok(&format!("why app.aft --stdout line:{number}:{column}"));
             let first = told.stdout.lines().next().unwrap();
             assert!(
-                first.starts_with(&format!("{value}")),
+                first.starts_with(value.as_str()),
                 "{value}\n{}",
                 told.stdout
             );
