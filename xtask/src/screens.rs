@@ -298,7 +298,7 @@ fn normalised(line: &str) -> String {
     for (start, instead) in [
         ("recorded  ", "recorded  …"),
         ("engine    ", "engine    …"),
-        ("module    sha256 ", "module    sha256 …"),
+        ("sha256    ", "sha256    …"),
         ("size      ", "size      …"),
     ] {
         if line.starts_with(start) {

@@ -373,7 +373,7 @@ fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), Present
                 .join(" ")
         )?;
     }
-    writeln!(out, "module    sha256 {}", d.module_sha256)?;
+    writeln!(out, "sha256    {}", d.module_sha256)?;
     writeln!(out, "engine    {}", plain(&d.engine))?;
     let lenses = if d.lenses.is_empty() {
         "none yet".to_owned()
