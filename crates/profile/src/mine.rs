@@ -68,7 +68,7 @@ impl fmt::Display for CodeFilter {
 /// Whether a source file's path belongs to a library: Rust's or C's standard library, a compiler's
 /// runtime, or a package from a registry.
 pub fn is_library(path: &str) -> bool {
-    const PARTS: [&str; 18] = [
+    const PARTS: [&str; 20] = [
         "/rustc/",
         "/rustlib/src/",
         "/rust/deps/",
@@ -81,6 +81,8 @@ pub fn is_library(path: &str) -> bool {
         "libc-top-half",
         "libc-bottom-half",
         "dlmalloc/src/",
+        "dlmalloc/include/",
+        "/lib/clang/",
         "compiler-rt/",
         "/include/c++/",
         "/libcxx/",
@@ -333,6 +335,8 @@ mod tests {
             "/build/wasi-libc-0.0~git/libc-top-half/musl/src/stdio/printf.c",
             "/usr/lib/llvm-19/include/c++/v1/vector",
             "sysroot/include/ctype.h",
+            "/rust/deps/dlmalloc-0.2/dlmalloc/include/unistd.h",
+            "build/install/lib/clang/21/include/stdarg.h",
         ] {
             assert!(is_library(library), "{library}");
         }

@@ -231,7 +231,7 @@ fn the_page_has_the_numbers_of_json_and_lcov() {
     assert!(both.contains("<h1>Coverage of one.aft and 1 more recording</h1>"));
     assert!(both.contains(" over 2 runs; "));
     agrees(&sandbox, "one.aft", "all");
-    let none = "no source file matches --code";
+    let none = "no source file matches nothing.c";
     sandbox.refused(
         "profile one.aft --format html --code nothing.c",
         125,

@@ -336,7 +336,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
     let answers = questions.map(|words| sandbox.ok(words).stdout);
     let ran = sandbox.ok("strip --inputs given.aft");
     assert!(
-        ran.stderr.contains("given.aft: counts and path stay"),
+        ran.stderr.contains("the counts, the path and the program"),
         "{ran:?}"
     );
     assert_eq!(secrets(&sandbox, "given.aft"), [] as [&str; 0]);
