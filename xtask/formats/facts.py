@@ -73,7 +73,7 @@ class Run:
         return path
 
     def export(self, format, ending, *options):
-        return self.file("export", format, ending, "--min", "0", *options)
+        return self.file("export", format, ending, "--min", "0", "--code", "all", *options)
 
     @property
     def blocks(self):

@@ -13,7 +13,7 @@ use std::process::Stdio;
 /// If the program cannot be compiled or recorded.
 pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
     compiled_bank(folder, "bank", &["-g"])?;
-    of_module(tool, folder, "bank")
+    of_module(tool, folder, "bank", &SOURCES)
 }
 
 /// Recordings of three programs: in Rust, in C++ if a compiler is installed, and without debug
@@ -23,7 +23,8 @@ pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
 /// If a program cannot be compiled or recorded.
 pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     compiled_bank(folder, "plain", &["-C", "strip=debuginfo"])?;
-    let mut all = vec![bank(tool, folder)?, of_module(tool, folder, "plain")?];
+    let plain = of_module(tool, folder, "plain", &[])?;
+    let mut all = vec![bank(tool, folder)?, plain];
     let lacking = toolchain::missing_c_packages();
     if lacking.is_empty() {
         let mut clang = tool::start("clang++-19");
@@ -35,7 +36,7 @@ pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
             clang,
             &corpus::workspace().join("xtask/explorer/orders.cpp"),
         )?;
-        all.push(of_module(tool, folder, "orders")?);
+        all.push(of_module(tool, folder, "orders", &SOURCES)?);
     } else {
         let packages = lacking.join(", ");
         println!("SKIPPED the program in C++: {packages} is not installed");
@@ -73,12 +74,15 @@ fn compiled(mut compiler: std::process::Command, source: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Embeds the sources of programs that have debug information.
+const SOURCES: [&str; 2] = ["--sources", "xtask/explorer"];
+
 /// Records a module of `folder`.
-fn of_module(tool: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
+fn of_module(tool: &Path, folder: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
     let recording = folder.join(name).with_extension("aft");
     let mut record = tool::start(tool);
     record.current_dir(corpus::workspace());
-    record.args(["record", "--force", "--sources", "xtask/explorer", "-o"]);
+    record.args(["record", "--force"]).args(options).arg("-o");
     record.arg(&recording);
     record.arg(folder.join(name).with_extension("wasm"));
     recorded(record, &recording)
