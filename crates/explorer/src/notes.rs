@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(saved.notes, notes.notes);
         let refused = save(&recording, &notes).unwrap_err().to_string();
         assert!(
-            refused.contains("a.aft.notes.md has been changed"),
+            refused.contains("a.aft.notes.md has changed in the meantime"),
             "{refused}"
         );
         assert_eq!(load(&recording).unwrap(), saved);
