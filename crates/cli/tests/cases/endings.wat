@@ -28,7 +28,7 @@
 ;; | recorded  WHEN
 ;; | ending    returned
 ;; | boundary  0 host calls in 2 events
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -45,7 +45,7 @@
 ;; | ending    exited with code 0
 ;; |           in exit at @0x11e
 ;; | boundary  1 host call in 2 events
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -76,7 +76,7 @@
 ;; |           in leave at @0x10f
 ;; |           in exit at @0x11a
 ;; | boundary  1 host call in 2 events
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -107,7 +107,7 @@
 ;; |           in leave at @0x10f
 ;; |           in exit at @0x11a
 ;; | boundary  1 host call in 2 events
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -137,7 +137,7 @@
 ;; |           in leave at @0x10f
 ;; |           in exit at @0x11a
 ;; | boundary  1 host call in 2 events
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -167,7 +167,7 @@
 ;; | ending    trapped: unreachable executed
 ;; |           in unreachable at @0x127
 ;; | boundary  0 host calls in 1 event
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -194,7 +194,7 @@
 ;; | ending    trapped: integer division by zero
 ;; |           in divide at @0x130
 ;; | boundary  0 host calls in 1 event
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -220,7 +220,7 @@
 ;; | ending    trapped: memory access out of bounds
 ;; |           in load at @0x137
 ;; | boundary  0 host calls in 1 event
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -246,7 +246,7 @@
 ;; | ending    trapped: indirect call to null
 ;; |           in indirect at @0x140
 ;; | boundary  0 host calls in 1 event
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -271,7 +271,7 @@
 ;; | recorded  WHEN
 ;; | ending    threw an exception that nothing caught
 ;; | boundary  0 host calls in 2 events
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N
@@ -303,7 +303,7 @@
 ;; | ending    was stopped by the time limit
 ;; |           in spin at @0x157
 ;; | boundary  0 host calls in 1 event
-;; | module    sha256 e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
+;; | sha256    e3c7f0a686ce796e2656ffbac58398a1c481eb437a5623b363c28605dd441182
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N

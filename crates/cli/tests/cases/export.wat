@@ -31,7 +31,7 @@
 ;; | recorded  WHEN
 ;; | ending    returned
 ;; | boundary  0 host calls in 2 events
-;; | module    sha256 ac61fd124947a14f08673fafebed1479d1990fd85ef6af7921bef4beb95b74f6
+;; | sha256    ac61fd124947a14f08673fafebed1479d1990fd85ef6af7921bef4beb95b74f6
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    counts, paths
 ;; | path      22 executed blocks in 1 segment: 70 bytes, 25.455 bits each

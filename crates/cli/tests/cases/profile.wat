@@ -28,7 +28,7 @@
 ;; | ending    exited with code 3
 ;; |           in main at @0xc0
 ;; | boundary  4 host calls in 5 events
-;; | module    sha256 1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669
+;; | sha256    1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N

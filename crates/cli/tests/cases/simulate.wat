@@ -232,7 +232,7 @@
 ;; | ending    returned
 ;; | result    1024
 ;; | boundary  0 host calls in 2 events
-;; | module    sha256 ab5fd0a6883b9aed32953ce72f2067c830476505ea276f443d6b790cc6debc8c
+;; | sha256    ab5fd0a6883b9aed32953ce72f2067c830476505ea276f443d6b790cc6debc8c
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
 ;; | path      392 executed blocks in 1 segment: 76 bytes, 1.551 bits each

@@ -334,7 +334,7 @@
 ;; | recorded  WHEN
 ;; | ending    returned
 ;; | boundary  1 host call in 3 events
-;; | module    sha256 a21364f4583c2bf30cf8924f54acc7904c9397c42180f91e262002a9c3bef654
+;; | sha256    a21364f4583c2bf30cf8924f54acc7904c9397c42180f91e262002a9c3bef654
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
 ;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each

@@ -17,7 +17,7 @@
 ;; | ending    trapped: memory access out of bounds
 ;; |           in t at @0x2d
 ;; | boundary  0 host calls in 1 event
-;; | module    sha256 2d2dc77a7a10879d75c5966b9035c17d02a37730865bc8fbb3107b6965930565
+;; | sha256    2d2dc77a7a10879d75c5966b9035c17d02a37730865bc8fbb3107b6965930565
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    none yet
 ;; | size      N

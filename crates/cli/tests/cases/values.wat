@@ -534,7 +534,7 @@
 ;; | ending    trapped: integer division by zero
 ;; |           in start at @0xf8
 ;; | boundary  1 host call in 2 events
-;; | module    sha256 08d8c1d80fd765466aaa64a9bbdf3e4de9702d5f5f6c3a6076ee1a4515447037
+;; | sha256    08d8c1d80fd765466aaa64a9bbdf3e4de9702d5f5f6c3a6076ee1a4515447037
 ;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
 ;; | lenses    paths, full
 ;; | path      14 executed blocks in 1 segment: 57 bytes, 32.571 bits each
