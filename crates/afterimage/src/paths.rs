@@ -20,6 +20,9 @@ pub struct PathsQuery {
     pub function: Option<String>,
     /// The largest number of entries.
     pub top: Option<usize>,
+    /// The largest number of blocks to list for each path trace. If it is not given, all blocks are
+    /// listed.
+    pub blocks: Option<usize>,
     /// The code whose functions are included. All code if the program has none of this code.
     pub code: CodeFilter,
 }

@@ -261,7 +261,11 @@ impl Session {
     /// # Errors
     /// If there is no such function or block, or the recording is damaged.
     pub fn paths(&self, query: &PathsQuery) -> Result<PathsDocument, QuestionError> {
-        self.about(|| query.answer(self, |found, names| Ok(paths_document(found, names))))
+        self.about(|| {
+            query.answer(self, |found, names| {
+                Ok(paths_document(found, names, query.blocks))
+            })
+        })
     }
 
     /// Returns the addresses that loads and stores accessed. For a few named executions, builds

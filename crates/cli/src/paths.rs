@@ -148,6 +148,7 @@ impl Arguments {
             },
             function: self.function.clone(),
             top: self.top.or(text.then_some(TEXT_ROWS)),
+            blocks: None,
             code,
         })
     }

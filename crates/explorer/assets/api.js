@@ -34,22 +34,40 @@ export const onanswer = (hear) => heard.push(hear);
  * @returns {Promise<Answer>}
  */
 export async function ask(command, options = {}, view) {
+  const query = parameters(options);
+  const stop = view ? replacing(view) : new AbortController();
+  asking += 1;
+  try { return await answer(command, query, stop, view, (given, ms) => { for (const hear of heard) hear(given, ms); }); } finally { asking -= 1; }
+}
+
+/** Returns the parameters of a question. @param {Record<string, string | number | boolean | null | undefined>} options */
+function parameters(options) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {
     if (value === null || value === undefined || value === false || value === "") continue;
     query.set(name, value === true ? "" : String(value));
   }
-  const stop = new AbortController();
-  if (view) {
-    open.get(view)?.abort();
-    open.set(view, stop);
-  }
-  asking += 1;
-  try { return await answer(command, query, stop, view); } finally { asking -= 1; }
+  return query;
 }
 
-/** @param {string} command @param {URLSearchParams} query @param {AbortController} stop @param {string} [view] @returns {Promise<Answer>} */
-async function answer(command, query, stop, view) {
+/** Cancels the older question of a view, and returns the switch of the new one. @param {string} view */
+function replacing(view) {
+  const stop = new AbortController();
+  open.get(view)?.abort();
+  open.set(view, stop);
+  return stop;
+}
+
+/**
+ * Asks a question whose answer will probably be needed soon, so that the server has it. Nobody waits for it, and a newer one replaces it.
+ * @param {string} command
+ * @param {Record<string, string | number | boolean | null | undefined>} options
+ * @returns {Promise<Answer>}
+ */
+export const askAhead = (command, options) => answer(command, parameters(options), replacing("ahead"), "ahead", () => {});
+
+/** @param {string} command @param {URLSearchParams} query @param {AbortController} stop @param {string | undefined} view @param {(answer: Answer, ms: number) => void} hear @returns {Promise<Answer>} */
+async function answer(command, query, stop, view, hear) {
   const begun = performance.now();
   let response;
   try {
@@ -70,7 +88,7 @@ async function answer(command, query, stop, view) {
   const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
   const lines = isJson ? body.split("\n").filter((line) => line).map((line) => JSON.parse(line)) : [];
   const given = { doc: lines[0], rows: lines.slice(1), text: body, took: Number.parseFloat(took), kept: Boolean(kept), command: command_ };
-  for (const hear of heard) hear(given, performance.now() - begun);
+  hear(given, performance.now() - begun);
   return given;
 }
 

@@ -101,7 +101,7 @@ export async function stand() {
   try {
     const named = told ? Promise.resolve(told) : ask("moment", { at }, "moment");
     void named.then(({ doc }) => { if (focus.at === at) for (const hear of hints) hear(doc); }, () => { /* what asks for both hears of it */ });
-    const [moment, state] = await Promise.all([named, ask("state", { at, depth: 24 }, "state")]);
+    const [moment, state] = await Promise.all([named, ask(...stateAt(at), "state")]);
     if (focus.at !== at) return;
     known.moment = moment.doc;
     known.state = state.doc;
@@ -128,8 +128,14 @@ export function frame() {
 /** Returns the best name of a moment: the arrival at a line, if it is one. @param {any} moment */
 export const called = (moment) => (moment.arrives ? `${moment.line}#${moment.arrival}` : moment.at);
 
+/** The question for the name of a moment. @param {number} t @param {number | null} offset @returns {[string, Record<string, any>]} */
+export const namedAt = (t, offset) => ["moment", { at: `t=${t}`, offset: offset ?? undefined }];
+
+/** The question for the stack and its variables. @param {string} at @returns {[string, Record<string, any>]} */
+export const stateAt = (at) => ["state", { at, depth: 24 }];
+
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */
 export async function goto(t, offset, more = {}) {
-  given = await ask("moment", { at: `t=${t}`, offset: offset ?? undefined }, "goto");
+  given = await ask(...namedAt(t, offset), "goto");
   go({ ...more, at: called(given.doc) });
 }

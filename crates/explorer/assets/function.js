@@ -111,16 +111,19 @@ async function flow(body, answers) {
   fill(body, part && stretch(), panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, rows, taken, (offset) => go({ view: "source", at: `@0x${offset.toString(16)}`, file: "", line: "" })), answered(part ?? blocks)));
 }
 
+/** The number of blocks that are shown of a way. */
+const WAY = 60;
+
 /** @param {HTMLElement} body @param {string} id */
 async function paths(body, id) {
   fill(body, loading());
   const part = await ranged(id);
   if (part && !part.doc.traces) return fill(body, stretch(), empty(`${counted(part.doc.calls, "call")} begin in this range. The ways of at most ${grouped(part.doc.most)} are listed: choose a shorter range.`), answered(part));
-  const answer = part ?? await ask("paths", { function: id, limit: 200 }, "paths");
+  const answer = part ?? await ask("paths", { function: id, limit: 200, blocks: WAY }, "paths");
   const { rows, totals, available } = part ? { rows: part.doc.traces.slice(0, 200), totals: { traces: part.doc.traces.length, calls: part.doc.calls }, available: part.doc.traces.length } : answer.doc;
   const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.calls), 1);
   fill(body, part && stretch(), panel("Unique paths", `${counted(totals.traces, "different way")} in ${counted(totals.calls, "call")}${part ? " that begin in the range" : ""}`, h("div.twin", { tabindex: 0, role: "region", "aria-label": "Unique paths" }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "Calls"), h("th.n", null, "Share"), h("th.n", null, "Blocks"), h("th", null, "Way"))),
-    h("tbody", null, rows.map((/** @type {any} */ row) => { const bar = h("span.bar", null); bar.style.width = `${(100 * row.calls) / most}%`; return h("tr", null, h("td.n", null, row.trace), h("td.n", null, grouped(row.calls)), h("td.n.share", null, bar, share(row.calls, totals.calls)), h("td.n", null, grouped(row.length)), h("td", null, h("code.way", null, (row.blocks ?? row.beginning ?? []).slice(0, 60).join(" → "), row.length > 60 ? " …" : ""))); })))),
+    h("tbody", null, rows.map((/** @type {any} */ row) => { const bar = h("span.bar", null); bar.style.width = `${(100 * row.calls) / most}%`; return h("tr", null, h("td.n", null, row.trace), h("td.n", null, grouped(row.calls)), h("td.n.share", null, bar, share(row.calls, totals.calls)), h("td.n", null, grouped(row.length)), h("td", null, h("code.way", null, (row.blocks ?? row.beginning ?? []).slice(0, WAY).join(" → "), row.length > WAY ? " …" : ""))); })))),
   available > rows.length && h("p.more", null, `${grouped(available)} in all`), answered(answer)));
 }
 

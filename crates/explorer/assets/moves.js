@@ -1,7 +1,7 @@
 /** Moves through the run by line, execution or write, forward and backward. */
-import { ask, Superseded } from "./api.js";
+import { ask, askAhead, Superseded } from "./api.js";
 import { h } from "./dom.js";
-import { frame, focus, go, goto, known } from "./focus.js";
+import { called, frame, focus, go, goto, known, namedAt, onmoment, stateAt } from "./focus.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
 export function say(text) {
@@ -25,16 +25,50 @@ async function moved(move) {
  * @param {boolean} back @param {boolean} over over calls
  */
 export const line = (back, over) => moved(async () => {
-  const now = known.moment;
-  const options = back ? { to: focus.at, reverse: true } : { from: focus.at };
-  const { rows } = await ask("trace", { level: "line", ...options, over, limit: 4 }, "move");
-  const is = (/** @type {any} */ row) => back
-    ? row.t < now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset < now.offset)
-    : row.t > now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset > now.offset);
-  const next = rows.find(is);
+  latest = BY_LINE.find((one) => one.back === back && one.over === over) ?? latest;
+  const next = await neighbour(back, over, (command, options) => ask(command, options, "move"));
   if (!next) return say(back ? "The run began here." : "The run ended here.");
   await goto(next.t, next.offset);
 });
+
+/** @typedef {(command: string, options: Record<string, any>) => Promise<import("./api.js").Answer>} Asks */
+
+/** Returns the next line of the trace, or the previous one. @param {boolean} back @param {boolean} over @param {Asks} asks */
+async function neighbour(back, over, asks) {
+  const now = known.moment;
+  const options = back ? { to: focus.at, reverse: true } : { from: focus.at };
+  const { rows } = await asks("trace", { level: "line", ...options, over, limit: 4 });
+  const is = (/** @type {any} */ row) => back
+    ? row.t < now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset < now.offset)
+    : row.t > now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset > now.offset);
+  return rows.find(is);
+}
+
+/** The moves by line, the most probable first. */
+const BY_LINE = [{ back: false, over: true }, { back: false, over: false }, { back: true, over: true }, { back: true, over: false }];
+/** The latest of these moves. */
+let [latest] = BY_LINE;
+
+/** Below this time in the server, in milliseconds, the page asks ahead. */
+const QUICK = 500;
+
+/** Asks ahead for the moments that the next move by line may lead to. The user often repeats a move. */
+async function foresee() {
+  const { at } = focus;
+  if (known.waits || !known.moment || !known.answer || known.answer.took > QUICK) return;
+  try {
+    for (const { back, over } of new Set([latest, ...BY_LINE])) {
+      const next = await neighbour(back, over, askAhead);
+      if (focus.at !== at) return;
+      if (!next) continue;
+      const { doc } = await askAhead(...namedAt(next.t, next.offset));
+      if (focus.at !== at) return;
+      await askAhead(...stateAt(called(doc)));
+      if (focus.at !== at) return;
+    }
+  } catch { /* the move itself shows why it is impossible */ }
+}
+onmoment(() => void foresee());
 
 /** Moves out of the call. @param {boolean} back to the place of the call */
 export const out = (back) => moved(async () => {

@@ -49,16 +49,19 @@ pub(crate) enum Lane {
     Output,
     /// Answers that need values.
     Values,
+    /// Answers that the page will probably need next. They delay no other question.
+    Ahead,
 }
 
 impl Lane {
     /// All lanes, in order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::File,
         Self::Counts,
         Self::Path,
         Self::Output,
         Self::Values,
+        Self::Ahead,
     ];
 }
 
@@ -120,6 +123,8 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             let function = parameters.clone().text("function").unwrap_or_default();
             Parameters::of(&[("function", &function)]).command("paths", file)
         }
+        // The page cuts long lists of blocks, and the command does not.
+        "paths" => parameters.without("blocks").command(command, file),
         "output" => {
             let limit = parameters.clone().text("limit");
             let mut options = vec![("output", "")];
@@ -478,6 +483,10 @@ impl Exchange<'_> {
             function: self.parameters.text("function"),
             code: self.code()?.unwrap_or(CodeFilter::All),
             top: self.parameters.number("limit")?.map(|top| top as usize),
+            blocks: self
+                .parameters
+                .number("blocks")?
+                .map(|blocks| blocks as usize),
         };
         self.parameters.finish()?;
         let document = self.session.paths(&query)?;

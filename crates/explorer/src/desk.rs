@@ -2,13 +2,14 @@
 //!
 //! Questions about the file, the counts, the path and the values wait in separate lanes, so that
 //! long questions do not delay quick ones. In a lane, questions are answered one after another, and
-//! later questions use the data that earlier questions built.
+//! later questions use the data that earlier questions built. The page asks ahead for the moments
+//! that a step would lead to, in a lane of their own.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use afterimage::Session;
 use afterimage::profile::CodeFilter;
@@ -27,6 +28,12 @@ use crate::works::Works;
 /// change.
 const KEPT: usize = 64 << 20;
 
+/// The view that asks ahead, without the page's own name.
+const AHEAD: &str = " ahead";
+
+/// The time for which a question waits if it has already been asked ahead.
+const PATIENCE: Duration = Duration::from_millis(250);
+
 /// A recording that is open.
 pub(crate) struct Desk {
     pub at: PathBuf,
@@ -37,6 +44,8 @@ pub(crate) struct Desk {
     standing: Standing,
     lanes: Lanes,
     kept: Mutex<Kept>,
+    /// Signals that a question that was asked ahead has its answer, or has none.
+    foreseen: Condvar,
 }
 
 /// The answers given so far, the oldest first.
@@ -45,6 +54,8 @@ struct Kept {
     answers: HashMap<String, Arc<Answer>>,
     order: VecDeque<String>,
     bytes: usize,
+    /// The questions that are being answered ahead.
+    ahead: HashSet<String>,
 }
 
 impl Kept {
@@ -88,6 +99,7 @@ impl Desk {
             standing,
             lanes,
             kept: Mutex::default(),
+            foreseen: Condvar::new(),
         })
     }
 
@@ -117,34 +129,46 @@ impl Desk {
             ));
             response
         };
-        let known = lock(&self.kept).answers.get(&key).cloned();
-        if let Some(known) = known {
+        let is_ahead = view.is_some_and(|view| view.ends_with(AHEAD));
+        if let Some(known) = self.known(&key, is_ahead) {
             return told(&known, true);
         }
         if let Some(trouble) = self.standing.trouble() {
             return Response::refused(409, trouble);
         }
-        let Some(lane) = ask::lane(command, &parameters) else {
-            return Response::refused(
-                404,
-                format!("there is no question {command}; docs/EXPLORE.md lists them"),
-            );
+        let lane = match ask::lane(command, &parameters) {
+            Some(Lane::Values) if is_ahead => Lane::Ahead,
+            Some(lane) => lane,
+            None => {
+                return Response::refused(
+                    404,
+                    format!("there is no question {command}; docs/EXPLORE.md lists them"),
+                );
+            }
         };
         let session = &self.sessions[lane as usize];
         let Some(_taken) = self.lanes.wait(lane, view, &shown) else {
             return Response::refused(409, "a newer question of the same view took its place");
         };
+        if is_ahead {
+            lock(&self.kept).ahead.insert(key.clone());
+        }
         let answered = catch_unwind(AssertUnwindSafe(|| {
-            ask::answer(session, command, parameters)
+            ask::answer(session, command, parameters).map(Arc::new)
         }));
+        let mut kept = lock(&self.kept);
+        if let Ok(Ok(answer)) = &answered
+            && answer.is_final
+        {
+            kept.keep(&key, answer);
+        }
+        if is_ahead {
+            kept.ahead.remove(&key);
+            self.foreseen.notify_all();
+        }
+        drop(kept);
         match answered {
-            Ok(Ok(answer)) => {
-                let answer = Arc::new(answer);
-                if answer.is_final {
-                    lock(&self.kept).keep(&key, &answer);
-                }
-                told(&answer, false)
-            }
+            Ok(Ok(answer)) => told(&answer, false),
             Ok(Err(error)) => {
                 let why = afterimage::text::sentence(&error);
                 let mut response = Response::refused(422, why);
@@ -157,6 +181,24 @@ impl Desk {
                 500,
                 format!("this is a fault in afterimage; please report this message: {shown}"),
             ),
+        }
+    }
+
+    /// Returns the cached answer to a question. If the question is being answered ahead, waits a
+    /// short time for this answer.
+    fn known(&self, key: &str, is_ahead: bool) -> Option<Arc<Answer>> {
+        let until = Instant::now() + PATIENCE;
+        let mut kept = lock(&self.kept);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(known) = kept.answers.get(key) {
+                return Some(Arc::clone(known));
+            }
+            if is_ahead || left.is_zero() || !kept.ahead.contains(key) {
+                return None;
+            }
+            let woken = self.foreseen.wait_timeout(kept, left);
+            kept = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -159,10 +159,11 @@ impl Lanes {
         }
     }
 
-    /// Returns the questions being answered, oldest first, without abandoned questions.
+    /// Returns the questions being answered, oldest first, without abandoned questions and
+    /// questions that are asked ahead.
     pub fn answering(&self) -> Vec<Answering> {
         let state = self.lock();
-        let running = state.running.iter().filter(|one| !one.is_left);
+        let running = state.running.iter().filter(|one| !one.is_left && one.lane != Lane::Ahead);
         let told = running.map(|one| Answering {
             what: one.what.clone(),
             view: one.view.clone(),

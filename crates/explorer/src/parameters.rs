@@ -57,6 +57,12 @@ impl Parameters {
         Self(all.collect())
     }
 
+    /// Returns the parameters except one.
+    pub fn without(&self, name: &str) -> Self {
+        let others = self.0.iter().filter(|(known, _)| known != name);
+        Self(others.cloned().collect())
+    }
+
     /// Whether an option is given.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)

@@ -3,10 +3,15 @@
 
 mod tally;
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use afterimage_ids::NodeId;
 use thiserror::Error;
 
 use self::tally::Tally;
+use crate::measures::Measured;
+use crate::rank::SHARE;
+use crate::whole_path::Recent;
 use crate::{PathError, Segments, WholePath};
 
 /// Defines the marks to search for, at the blocks of nodes.
@@ -32,6 +37,8 @@ pub struct Marks<'a, S, M> {
     /// For each segment and each activation that is open at its beginning, the node that the
     /// activation executed last.
     open: Vec<Vec<Option<NodeId>>>,
+    /// The counts of recently queried segments.
+    cache: Mutex<Recent<Tally>>,
 }
 
 /// The reason why marks cannot be counted. `E` is the error of loading a segment.
@@ -56,6 +63,7 @@ impl<S: Segments> WholePath<S> {
             marking,
             before: vec![0],
             open: Vec::new(),
+            cache: Mutex::new(Recent::new(self.room() / SHARE)),
         };
         let mut sum: u64 = 0;
         let mut open = Vec::new();
@@ -80,7 +88,8 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
     }
 
     /// Returns the time of the k-th mark, counted from 1, if there is one. Time: linear in the
-    /// grammar of the mark's segment.
+    /// grammar of the mark's segment the first time, and then O(log n) for each rule on the way
+    /// down to the mark.
     ///
     /// # Errors
     /// Returns an error if the segment cannot be read.
@@ -90,9 +99,21 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
         }
         let segment = self.before.partition_point(|&before| before < number) - 1;
         let measured = self.path.open(segment)?;
-        let tally = Tally::new(&measured, &self.marking, &mut self.open[segment].clone());
+        let tally = self.tally(segment, &measured);
         let others = number - self.before[segment] - 1;
         let offset = tally.select(&measured, &self.marking, others);
         Ok(Some(measured.segment.before + offset + 1))
+    }
+
+    /// Returns the counts for each rule of a segment.
+    fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
+        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = cache().get(segment) {
+            return tally;
+        }
+        let open = &mut self.open[segment].clone();
+        let tally = Arc::new(Tally::new(measured, &self.marking, open));
+        cache().insert(segment, &tally, tally.bytes());
+        tally
     }
 }

@@ -18,7 +18,7 @@ use crate::whole_path::Recent;
 use crate::{PathError, Segments, Summary, WholePath};
 
 /// The fraction of the room for open segments that the counts may take.
-const SHARE: usize = 4;
+pub(crate) const SHARE: usize = 4;
 
 /// An element of [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

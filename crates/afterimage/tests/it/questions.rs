@@ -96,12 +96,24 @@ fn paths_have_all_blocks_and_facts_are_about_all_executions() {
         about: PathsAbout::Traces(Default::default()),
         function: None,
         top: None,
+        blocks: None,
         code: CodeFilter::All,
     };
     let paths = json(&session.paths(&sent(query)).unwrap());
     let rows = paths["rows"].as_array().unwrap().iter();
     let blocks = rows.map(|row| row["blocks"].as_u64().unwrap());
     assert_eq!(blocks.sum::<u64>(), BLOCKS);
+    let query = PathsQuery {
+        about: PathsAbout::Traces(Default::default()),
+        function: Some("step".to_owned()),
+        top: None,
+        blocks: Some(1),
+        code: CodeFilter::All,
+    };
+    let paths = json(&session.paths(&sent(query)).unwrap());
+    let row = &paths["rows"][0];
+    assert_eq!(row["blocks"].as_array().unwrap().len(), 1, "{row}");
+    assert!(row["length"].as_u64() > Some(1), "{row}");
     // The store comes after the operator, and the assignment of the global is between them.
     for (fact, holds) in [
         ("gen=@0x66 at=@0x63", STEPS - 1),

@@ -62,6 +62,7 @@ impl Question for Arguments {
             function: self.function.clone(),
             code: CodeFilter::All,
             top: Some(limit),
+            blocks: None,
         };
         let session = asked.session()?;
         session.ensure_path()?;

@@ -42,8 +42,13 @@ pub fn paths_json(
     }
 }
 
-/// Returns the document, with all its rows in memory.
-pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocument {
+/// Returns the document, with all its rows in memory. If `most` is given, each path trace lists at
+/// most this number of blocks.
+pub fn paths_document(
+    what: PathsJson<'_>,
+    names: PathNames<'_>,
+    most: Option<usize>,
+) -> PathsDocument {
     match what {
         PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
         PathsJson::Traces(traces, top) => of_traces(traces, top, names).listed(|row| match row {
@@ -53,7 +58,11 @@ pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocumen
                 open: trace.open,
                 length: trace.length,
                 steps: trace.steps,
-                blocks: trace.blocks.numbers().collect(),
+                blocks: trace
+                    .blocks
+                    .numbers()
+                    .take(most.unwrap_or(usize::MAX))
+                    .collect(),
                 dictionary: trace.dictionary,
                 timestamps: trace.timestamps,
             }),

@@ -1,8 +1,9 @@
 //! Finds the arrivals at a source line, as marks on a path.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, Function, Program};
@@ -43,17 +44,8 @@ pub fn line_arrivals(
     function: &Function,
     line: Line,
 ) -> Result<Option<LineArrivals>, ProfileError> {
-    let (mut body, mut operators) = (Vec::new(), Vec::new());
-    decode(program, module, function, &mut body)?;
-    positions(function, &body, source, &mut operators);
-    let found = arrivals(function, &operators);
-    let here = found.iter().filter(|(other, _)| *other == line);
-    let places = Places::new(
-        function,
-        &operators,
-        line,
-        here.map(|(_, arrival)| *arrival),
-    );
+    let lines = FunctionLines::read(program, module, source, function)?;
+    let places = Places::new(function, &lines, line);
     let is_code = |&block: &BlockId| places.cfg.blocks[block].kind == BlockKind::Code;
     let told = places.over.iter().all(|pair @ (from, to)| {
         let is_caught = places.throws(*from) && places.caught(*to) == Some(false);
@@ -75,6 +67,31 @@ pub fn line_arrivals(
         entry: places.entry,
         over,
     }))
+}
+
+/// The operators of a function with their lines, and the arrivals at all lines.
+pub(super) struct FunctionLines {
+    operators: Vec<OperatorCount>,
+    arrivals: Vec<(Line, Arrival)>,
+}
+
+impl FunctionLines {
+    /// Reads a function. Takes time linear in its body.
+    pub(super) fn read(
+        program: &Program,
+        module: &[u8],
+        source: &dyn Source,
+        function: &Function,
+    ) -> Result<Self, ProfileError> {
+        let (mut body, mut operators) = (Vec::new(), Vec::new());
+        decode(program, module, function, &mut body)?;
+        positions(function, &body, source, &mut operators);
+        let arrivals = arrivals(function, &operators);
+        Ok(Self {
+            operators,
+            arrivals,
+        })
+    }
 }
 
 /// The places where a function arrives at a line.
@@ -111,34 +128,20 @@ impl<'a, S: Segments> Arrivals<'a, S> {
     pub(super) fn new(path: &'a WholePath<S>) -> Self {
         Self {
             path,
-            places: HashMap::new(),
-            inside: HashMap::new(),
+            places: HashMap::default(),
+            inside: HashMap::default(),
             ambiguous: Cell::new(false),
         }
     }
 
-    /// Adds the arrivals of a function. Takes time linear in its body and in the blocks of all
-    /// nodes.
-    pub(super) fn add(
-        &mut self,
-        program: &'a Program,
-        module: &[u8],
-        source: &dyn Source,
-        function: FuncId,
-        line: Line,
-    ) -> Result<(), ProfileError> {
-        let Some(code) = program.function(function) else {
-            return Ok(());
-        };
+    /// Adds the arrivals of a function at a line. Takes time linear in its body and in the blocks of
+    /// all nodes.
+    pub(super) fn add(&mut self, code: &'a Function, lines: &FunctionLines, line: Line) {
+        let function = code.id;
         if self.places.contains_key(&function) {
-            return Ok(());
+            return;
         }
-        let (mut body, mut operators) = (Vec::new(), Vec::new());
-        decode(program, module, code, &mut body)?;
-        positions(code, &body, source, &mut operators);
-        let found = arrivals(code, &operators);
-        let here = found.iter().filter(|(other, _)| *other == line);
-        let places = Places::new(code, &operators, line, here.map(|(_, arrival)| *arrival));
+        let places = Places::new(code, lines, line);
         for (id, node) in self.path.nodes().iter() {
             if node.function != function {
                 continue;
@@ -156,7 +159,6 @@ impl<'a, S: Segments> Arrivals<'a, S> {
             }
         }
         self.places.insert(function, places);
-        Ok(())
     }
 
     /// Returns the positions of all marks in nodes, including marks between two nodes. Such a mark
@@ -164,7 +166,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
     /// nodes do not determine the marks, and the result is `None`. Takes time linear in the blocks
     /// of all nodes and the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
-        let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
+        let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::default();
         for (id, node) in self.path.nodes().iter() {
             if let (true, [first, ..]) = (self.places.contains_key(&node.function), &*node.blocks) {
                 let ends = ends.entry(node.function).or_default();
@@ -176,7 +178,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         let mut all = Vec::new();
         for (function, ends) in &ends {
             let places = &self.places[function];
-            let (mut at, mut behind) = (HashSet::new(), HashSet::new());
+            let (mut at, mut behind) = (HashSet::default(), HashSet::default());
             for &first in &ends.firsts {
                 match places.joins(first, &ends.lasts)? {
                     Joins::Never => {}
@@ -324,14 +326,13 @@ impl<'a> Places<'a> {
             })
     }
 
-    fn new(
-        function: &'a Function,
-        operators: &[OperatorCount],
-        line: Line,
-        arrivals: impl Iterator<Item = Arrival>,
-    ) -> Self {
+    fn new(function: &'a Function, lines: &FunctionLines, line: Line) -> Self {
+        let FunctionLines {
+            operators,
+            arrivals,
+        } = lines;
         let cfg = &function.cfg;
-        let (mut first, mut steps) = (HashMap::new(), HashMap::new());
+        let (mut first, mut steps) = (HashMap::default(), HashMap::default());
         for (id, block) in code_blocks(function) {
             let all = operators[block.ops.start.index()..block.ops.end.index()].iter();
             let all = all.filter(|operator| operator.is_step());
@@ -346,21 +347,21 @@ impl<'a> Places<'a> {
         }
         let mut places = Self {
             cfg,
-            inside: HashMap::new(),
+            inside: HashMap::default(),
             entry: false,
-            over: HashSet::new(),
-            not_over: HashSet::new(),
+            over: HashSet::default(),
+            not_over: HashSet::default(),
             first,
             steps,
         };
-        let mut edges = HashSet::new();
-        for arrival in arrivals {
+        let mut edges = HashSet::default();
+        for (_, arrival) in arrivals.iter().filter(|(other, _)| *other == line) {
             match arrival {
                 Arrival::Entry => places.entry = true,
-                Arrival::Over(edge) => drop(edges.insert(edge)),
+                Arrival::Over(edge) => drop(edges.insert(*edge)),
                 Arrival::At(op) => {
-                    if let Some(block) = function.block_of(op) {
-                        places.inside.entry(block).or_default().push(op);
+                    if let Some(block) = function.block_of(*op) {
+                        places.inside.entry(block).or_default().push(*op);
                     }
                 }
             }

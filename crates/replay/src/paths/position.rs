@@ -22,16 +22,17 @@
 //! right before the first operator of the line, right before the operator, or after the function's
 //! prologue. `func+0` is a function's very first operator.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::rc::Rc;
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
-use afterimage_program::{Names, Program, SourceMap};
+use afterimage_program::{Function, Names, Program, SourceMap};
 use afterimage_wpp::{MarksError, Occurrences, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
 
-use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, Shared, Step, Times};
+use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, FunctionLines, Shared, Step, Times};
 use super::numbering::{NumberError, Numbering};
 use super::own::OwnVisits;
 use crate::values::{Types, block_at};
@@ -91,6 +92,8 @@ pub struct Positions<'a, S> {
     stops: &'a [Stop],
     numbering: Numbering,
     remarks: Option<&'a dyn Remarks>,
+    /// The lines of functions that were asked about.
+    lines: RefCell<HashMap<FuncId, Rc<FunctionLines>>>,
 }
 
 /// The reason why a text is not a position of a run. `E` is the reason why a segment of its path
@@ -257,6 +260,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             stops,
             numbering: Numbering::default(),
             remarks: None,
+            lines: RefCell::default(),
         }
     }
 
@@ -603,7 +607,9 @@ impl<'a, S: Segments> Positions<'a, S> {
             if self.numbering.lacks(function) {
                 return Err(PositionError::LeftOut(what()));
             }
-            arrivals.add(self.program, self.module, self.source, function, line)?;
+            if let Some(code) = self.program.function(function) {
+                arrivals.add(code, &*self.lines_of(code)?, line);
+            }
         }
         if arrivals.leaves_out() {
             return Err(PositionError::LeftOut(what()));
@@ -623,6 +629,20 @@ impl<'a, S: Segments> Positions<'a, S> {
         // The arrivals that the last block did not reach come last.
         let count = times.count()? - unreached;
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
+    }
+
+    /// Returns the operators of a function and the arrivals at all its lines. The first call for a
+    /// function takes time linear in its body.
+    fn lines_of(&self, function: &Function) -> Result<Rc<FunctionLines>, ProfileError> {
+        if let Some(known) = self.lines.borrow().get(&function.id) {
+            return Ok(Rc::clone(known));
+        }
+        let found = FunctionLines::read(self.program, self.module, self.source, function)?;
+        let found = Rc::new(found);
+        self.lines
+            .borrow_mut()
+            .insert(function.id, Rc::clone(&found));
+        Ok(found)
     }
 }
 

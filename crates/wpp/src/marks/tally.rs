@@ -97,6 +97,13 @@ impl Tally {
         self.count
     }
 
+    /// Returns the approximate memory use, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.counts[..])
+            + self.rules.len() * size_of::<Part>()
+            + size_of_val(&self.items[..])
+    }
+
     fn part(&self, marking: &impl Marking, symbol: Symbol) -> Part {
         match (symbol.as_rule(), symbol.as_node()) {
             (Some(rule), _) => self.rules[rule],
