@@ -163,7 +163,10 @@ impl Lanes {
     /// questions that are asked ahead.
     pub fn answering(&self) -> Vec<Answering> {
         let state = self.lock();
-        let running = state.running.iter().filter(|one| !one.is_left && one.lane != Lane::Ahead);
+        let running = state
+            .running
+            .iter()
+            .filter(|one| !one.is_left && one.lane != Lane::Ahead);
         let told = running.map(|one| Answering {
             what: one.what.clone(),
             view: one.view.clone(),

@@ -36,14 +36,14 @@ pub fn paths_json(
 ) -> Result<(), PresentError> {
     match what {
         PathsJson::Counts(counts) => begin(out, &of_counts(counts, names)),
-        PathsJson::Traces(traces, top) => begin(out, &of_traces(traces, top, names)),
+        PathsJson::Traces(traces, top) => begin(out, &of_traces(traces, top, names, true)),
         PathsJson::Hot(hot) => begin(out, &of_hot(hot, names)),
         PathsJson::Found(found) => begin(out, &of_found(found, names)),
     }
 }
 
 /// Returns the document, with all its rows in memory. If `most` is given, each path trace lists at
-/// most this number of blocks.
+/// most this number of blocks, without its compacted form.
 pub fn paths_document(
     what: PathsJson<'_>,
     names: PathNames<'_>,
@@ -51,25 +51,27 @@ pub fn paths_document(
 ) -> PathsDocument {
     match what {
         PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
-        PathsJson::Traces(traces, top) => of_traces(traces, top, names).listed(|row| match row {
-            PathsRow::Trace(trace) => PathsRow::Trace(TraceOfPath {
-                trace: trace.trace,
-                calls: trace.calls,
-                open: trace.open,
-                length: trace.length,
-                steps: trace.steps,
-                blocks: trace
-                    .blocks
-                    .numbers()
-                    .take(most.unwrap_or(usize::MAX))
-                    .collect(),
-                dictionary: trace.dictionary,
-                timestamps: trace.timestamps,
-            }),
-            PathsRow::Counts(row) => PathsRow::Counts(row),
-            PathsRow::Hot(row) => PathsRow::Hot(row),
-            PathsRow::Found(row) => PathsRow::Found(row),
-        }),
+        PathsJson::Traces(traces, top) => {
+            of_traces(traces, top, names, most.is_none()).listed(|row| match row {
+                PathsRow::Trace(trace) => PathsRow::Trace(TraceOfPath {
+                    trace: trace.trace,
+                    calls: trace.calls,
+                    open: trace.open,
+                    length: trace.length,
+                    steps: trace.steps,
+                    blocks: trace
+                        .blocks
+                        .numbers()
+                        .take(most.unwrap_or(usize::MAX))
+                        .collect(),
+                    dictionary: trace.dictionary,
+                    timestamps: trace.timestamps,
+                }),
+                PathsRow::Counts(row) => PathsRow::Counts(row),
+                PathsRow::Hot(row) => PathsRow::Hot(row),
+                PathsRow::Found(row) => PathsRow::Found(row),
+            })
+        }
         PathsJson::Hot(hot) => of_hot(hot, names).listed(|row| row),
         PathsJson::Found(found) => of_found(found, names).listed(|row| row),
     }
@@ -282,6 +284,7 @@ fn of_traces<'a>(
     traces: &'a Traces,
     top: Option<usize>,
     names: PathNames<'a>,
+    is_compacted: bool,
 ) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow<BlockList<'a>>> + Clone + use<'a>>> {
     let compacted = &traces.compacted;
     let totals = PathsCounts {
@@ -298,6 +301,18 @@ fn of_traces<'a>(
     let rows = (0..shown).map(move |number| {
         let path = compacted.paths[number];
         let (steps, dictionary) = compacted.parts(number);
+        let stamped = steps.blocks().map(|(block, series)| Stamped {
+            block: block.as_u32(),
+            at: entries(&series),
+        });
+        let (dictionary, timestamps) = if is_compacted {
+            (
+                dictionary.chains().map(numbers).collect(),
+                stamped.collect(),
+            )
+        } else {
+            Default::default()
+        };
         PathsRow::Trace(TraceOfPath {
             trace: number + 1,
             calls: path.calls,
@@ -305,14 +320,8 @@ fn of_traces<'a>(
             length: compacted.blocks(number),
             steps: steps.len(),
             blocks: BlockList(traces, number),
-            dictionary: dictionary.chains().map(numbers).collect(),
-            timestamps: steps
-                .blocks()
-                .map(|(block, series)| Stamped {
-                    block: block.as_u32(),
-                    at: entries(&series),
-                })
-                .collect(),
+            dictionary,
+            timestamps,
         })
     });
     let available = (traces.len() as u64, shown);
