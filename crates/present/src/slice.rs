@@ -41,7 +41,7 @@ fn head(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     };
     writeln!(
         out,
-        "{}: {place}{statements}, {executions} of them",
+        "{}: {place}{statements}, {executions}",
         plain(&report.title)
     )?;
     initial(out, report)
@@ -137,7 +137,7 @@ fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentE
     let (lines, files) = (counted(lines, "line"), counted(files.len() as u64, "file"));
     writeln!(
         out,
-        "\nlibrary code: {lines} of {files}; --code all lists them"
+        "\nlibrary code: {lines} in {files}; --code all lists them"
     )?;
     Ok(())
 }

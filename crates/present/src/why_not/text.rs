@@ -114,9 +114,9 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
 fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
     let at = plain(at);
     let which = if after == 0 {
-        "the last time"
+        "the last time,"
     } else {
-        "the first time then"
+        "the first time after that,"
     };
     match &cause.kind {
         WhyNotKind::Branch {
