@@ -340,7 +340,7 @@ pub struct SliceView<'s> {
     /// The maximum number of rows of a table. The same limit holds for lines and for statements in
     /// JSON.
     pub limit: usize,
-    /// The texts of the statements to show.
+    /// The text of each statement to show.
     pub texts: &'s [String],
     /// The code whose lines the text form lists. Other lines are only counted. If no line belongs
     /// to this code, all lines are listed.

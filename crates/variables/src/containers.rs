@@ -129,7 +129,7 @@ struct Reader<'r, 'a> {
     machine: &'r dyn Machine,
     /// The number of elements wanted.
     most: u64,
-    /// The number of characters of a text wanted.
+    /// The number of characters of a string to read.
     characters: usize,
 }
 

@@ -73,8 +73,8 @@ impl Path {
         self.steps.is_empty()
     }
 
-    /// Parses an expression at the beginning of a text, and returns its length in bytes. O(length),
-    /// without recursion.
+    /// Parses an expression at the beginning of a string, and returns its length in bytes.
+    /// O(length), without recursion.
     ///
     /// # Errors
     /// Like [`parse`](Self::parse).
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
         Ok(Step::Member { name, arrow })
     }
 
-    /// Returns a text between quotation marks.
+    /// Returns a string between quotation marks.
     fn key(&mut self) -> Result<String, PathError> {
         let start = self.at + (self.text[self.at..].len() - self.rest().len());
         let mut key = String::new();

@@ -13,7 +13,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// Creates an end that has only a kind and a text.
+/// Creates an end that has only a kind and a description.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,

@@ -219,7 +219,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     bail!("{option} {wanted}: {printed}{lines}")
 }
 
-/// Returns the position of the number at the end of a text, or 0 if there is none.
+/// Returns the position of the number at the end of a string, or 0 if there is none.
 fn number_at_end(text: &[u8]) -> u64 {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     match text.len() - digits.count() {
