@@ -40,9 +40,8 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     for verb in ["diff", "match"] {
         let warned = |other: &str| {
             let ran = sandbox.run(&format!("{verb} a.aft {other}.aft"));
-            ran.stderr.contains(
-                "the host did not give both runs the same: first in host call 1, fd_read",
-            )
+            ran.stderr
+                .contains("the host did not give both runs the same: first in host call 1, fd_read")
         };
         for (other, expected) in [
             ("b", false),
