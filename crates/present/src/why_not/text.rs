@@ -85,7 +85,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Returns the clause that a place was not executed, which precedes the reason.
+/// Returns the clause that says that a place was not executed. The reason follows it.
 pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> String {
     let at = plain(at);
     if after == 0 {
