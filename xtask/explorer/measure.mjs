@@ -9,8 +9,8 @@ import { Times, open, quantile, settled, start, wrong } from "./driver.mjs";
 const [url, executablePath, rounds] = process.argv.slice(2);
 const browser = await start(executablePath);
 const page = await open(browser, url);
-const usable = await page.evaluate(() => window.usable);
 const complete = await settled(page);
+const usable = await page.evaluate(() => window.usable);
 const times = new Times();
 
 /** The same numbers each time. */

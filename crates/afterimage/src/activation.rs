@@ -436,7 +436,7 @@ impl AnalysedCall<'_, '_> {
         Ok(exact.unwrap_or_else(|| format!("t={time}")))
     }
 
-    /// Returns the lines with their texts, the lines of the function's own file first. Includes
+    /// Returns the lines with their text, the lines of the function's own file first. Includes
     /// short gaps between executed lines.
     fn lines(
         &self,

@@ -217,7 +217,7 @@ impl DataflowQuery {
                 });
             }
         }
-        // Some copies of a line may never have been executed.
+        // If the run executed any copy of a line, leave out the copies that it did not execute.
         if rows.iter().any(|row| row.answer.executions > 0) {
             rows.retain(|row| !is_line || row.answer.executions > 0);
         }

@@ -75,7 +75,7 @@ pub fn place_of_end(traced: &Session, at: &str) -> Result<Option<At>> {
     Ok(stood.map(|(_, op)| At { time, op: Some(op) }))
 }
 
-/// Whether a text asks for the end of a completed run, at which its functions and their variables
+/// Whether a string asks for the end of a completed run, at which its functions and their variables
 /// no longer exist.
 pub fn is_over(traced: &Session, at: &str) -> Result<bool> {
     Ok(at.trim() == "end" && traced.final_operator()?.is_none())

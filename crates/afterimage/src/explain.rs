@@ -1,5 +1,5 @@
-//! The common parts of all questions that explain: opens a recording with its values, and describes
-//! its places.
+//! Opens a recording with its values, and describes its places, for all questions that explain
+//! something.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;

@@ -255,7 +255,7 @@ fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
                 ""
             };
             return Ok(Some(format!(
-                "call {} of the host, {}{remedy}",
+                "host call {}, {}{remedy}",
                 grouped(number),
                 a.name
             )));

@@ -40,9 +40,9 @@ impl<'a> OwnLines<'a> {
         }
     }
 
-    /// The line of the user's own code that library code was inlined into or called from, when the
-    /// block of a time executed an operator. `None` for the user's own code, and if there is no
-    /// such line.
+    /// Returns the line of the user's own code that library code was inlined into or called from,
+    /// when the block of a time executed an operator. `None` for the user's own code, and if there
+    /// is no such line.
     pub(crate) fn at(
         &self,
         (function, offset): (FuncId, OrigOffset),

@@ -173,8 +173,8 @@ fn build(
     build_paths(run, counts, filter, out).map_err(cancelled("the path"))
 }
 
-/// Drops the words that the live run wrote of its path, after the path was built. Re-execution can
-/// write them again.
+/// Drops the path words that the live run wrote, after the path was built. Re-execution can write
+/// them again.
 pub(crate) fn drop_words(
     at: &Path,
     monitor: &dyn Monitor,

@@ -99,7 +99,7 @@ pub fn statements<'a>(
     Ok(found)
 }
 
-/// Whether a text names a moment, unless it is the name of a function.
+/// Whether a string names a moment, unless it is the name of a function.
 pub fn is_moment(text: &str) -> bool {
     let time = text.strip_prefix("t=").unwrap_or(text);
     let share = text.strip_suffix('%');
@@ -111,7 +111,7 @@ pub fn is_moment(text: &str) -> bool {
     ["start", "end"].contains(&text) || is_number(time) || share.is_some_and(is_number)
 }
 
-/// Like [`statements`], but without the texts, which would take a pass over the module.
+/// Like [`statements`], but without their text, which would take a pass over the module.
 pub fn nameless_statements<'a>(
     traced: &'a Session,
     names: &'a Names,

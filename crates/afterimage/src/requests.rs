@@ -19,8 +19,9 @@ pub struct StopRequests(Option<Request>);
 /// Signals that make the same request.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// The first signal of the request, and its time.
+    /// The first signal of the request.
     first: StopSignal,
+    /// The time of the first signal.
     at: Instant,
     /// The time of the first Ctrl-C among the signals.
     ctrl_c: Option<Instant>,
@@ -48,7 +49,7 @@ pub enum Meaning {
 }
 
 impl StopRequests {
-    /// No request has been made yet.
+    /// Creates a state without any request.
     pub const fn new() -> Self {
         Self(None)
     }

@@ -237,7 +237,7 @@ impl StateQuery {
     }
 }
 
-/// The last line of the user's own code before a time, if the path exists.
+/// Returns the last line of the user's own code before a time, if the path exists.
 fn last_own(session: &Session, time: u64) -> Result<LastOwn> {
     let Ok(path) = session.path() else {
         return Ok(LastOwn(None));

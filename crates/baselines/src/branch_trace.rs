@@ -11,9 +11,9 @@ use std::io::{self, Write};
 pub struct BranchTrace<W> {
     sink: W,
     bits: u64,
-    /// The bits that have not been written to the sink yet. There are fewer than 64, and the bits
-    /// above `pending_bits` are zero.
+    /// The bits that have not been written to the sink yet. Higher bits are zero.
     pending: u64,
+    /// The number of these bits, which is less than 64.
     pending_bits: u32,
 }
 

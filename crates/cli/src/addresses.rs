@@ -11,7 +11,7 @@ use crate::lens::{session, with_whole_path};
 
 /// Show which addresses loads and stores accessed
 ///
-/// It lists each execution, or summarises them. It covers loads and stores of single values;
+/// It lists the executions, or summarises them. It covers loads and stores of single values;
 /// `afterimage trace --level memory` shows bulk operations and accesses by the host. The run is
 /// followed from its beginning. With --instances or #K it is followed only near the selected
 /// executions, from the last checkpoint or snapshot before them. Up to 4,096 different addresses

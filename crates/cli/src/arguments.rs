@@ -153,7 +153,8 @@ impl CodeArguments {
         self.code.is_some()
     }
 
-    /// Opens a recording. Refuses wrong options first, and a glob that selects nothing in it.
+    /// Opens a recording, after refusing wrong options. Also refuses a glob that matches no file of
+    /// the recorded program.
     pub(crate) fn session(&self, open: impl FnOnce() -> Result<Session>) -> Result<Session> {
         let code = self.filter()?;
         let session = open()?.looking_at(code);

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// --operand, --forward, --algorithm or --chain
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
     trap: bool,
-    /// Slice what a source variable holds, or an expression such as `total` or `p->next`
+    /// Slice the value of a source variable, or of an expression such as `total` or `p->next`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "operand"])]
     var: Option<String>,
     /// Slice bytes of memory 0: A for the 8 bytes from A on, or A..B, both included

@@ -15,7 +15,7 @@ use crate::lens;
 
 /// Show the values of a statement or a variable over the run
 ///
-/// It lists each execution, or summarises them. A statement is an instruction that yields a value
+/// It lists the executions, or summarises them. A statement is an instruction that yields a value
 /// or has an effect. The list shows its result. For a store or a write to a global, it shows what
 /// was written; for a branch, what decided it; for a call, its arguments and results. For memory
 /// accesses, it also shows the address and the number of bytes. If the run trapped, the execution

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::output::say;
 use crate::progress::Terminal;
 
-/// Check a recording: every byte, and that the run repeats
+/// Check every byte of a recording, and that its run can be repeated
 ///
 /// Exits with 1 if a check fails.
 #[derive(Debug, clap::Args)]

@@ -54,8 +54,8 @@ pub(crate) struct Arguments {
     )]
     at: Option<String>,
     /// Explain a number or byte that the program printed. Give the byte's number from 0; or line:N,
-    /// line:N:COLUMN or line:last, from 1; or a text, which means its first occurrence: the number
-    /// at its end, or its first byte (text:12 for a text that is a number)
+    /// line:N:COLUMN or line:last, from 1; or a string, which means its first occurrence: the
+    /// number at its end, or its first byte (text:12 for a string that is a number)
     #[arg(
         long,
         value_name = "BYTE|TEXT",

@@ -202,7 +202,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// Returns a text, or `None` if it is missing or empty.
+/// Returns a string, or `None` if it is missing or empty.
 fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.trim().is_empty())
 }

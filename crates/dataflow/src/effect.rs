@@ -17,7 +17,7 @@ pub enum Effect {
     /// Each execution of the node decides the fact.
     Decides(Site),
     /// The executions differ, for example where the node calls a function. Lists the executions for
-    /// which each site decides, in disjoint series. Queries continue at the rest.
+    /// which each site decides, in disjoint series. Queries continue with the executions in `rest`.
     Differs {
         /// The executions that decide, by site.
         decided: Vec<(Series, Site)>,

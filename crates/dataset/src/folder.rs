@@ -114,7 +114,7 @@ impl Folder {
         fs::create_dir_all(&self.at)?;
         if !self.at.join(MANIFEST).exists() {
             self.refuse_others()?;
-            let incomplete = "Parts of this data set are not written yet. The command that wrote it writes the rest when it is run again.\n";
+            let incomplete = "Parts of this data set have not been written yet. To write them, run the same command again.\n";
             fs::write(self.at.join(INCOMPLETE), incomplete)?;
             self.put(MANIFEST, manifest)?;
         }

@@ -17,7 +17,7 @@ LEFT JOIN lines l ON l.line_id = s.line_id;
 /// Returns the text of `views.sql` for a data set with these tables in its windows.
 pub(crate) fn text(tables: &[&'static Table]) -> String {
     let mut text = "\
--- The tables of this data set as views. Begin DuckDB in this folder: duckdb -init views.sql
+-- The tables of this data set as views. Start DuckDB in this folder: duckdb -init views.sql
 -- The names of tables and columns are explained in afterimage's docs/PARQUET.md.
 "
     .to_owned();

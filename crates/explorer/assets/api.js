@@ -74,7 +74,7 @@ async function answer(command, query, stop, view, hear) {
     response = await fetch(`api/${command}?${query}`, { signal: stop.signal, headers: view ? { "X-View": called(view) } : {} });
   } catch (error) {
     if (stop.signal.aborted) throw gone(stop);
-    throw new Error("afterimage explore does not answer: it was ended, or the machine slept. Start it again, and open the address that it prints.");
+    throw new Error("afterimage explore does not answer. It was ended, or the computer was asleep. Start it again, and open the address that it prints.");
   }
   const body = await response.text().catch(() => { throw gone(stop); });
   if (view && open.get(view) === stop) open.delete(view);
@@ -104,7 +104,7 @@ export function once(find) {
 }
 
 /** Returns the error of a question that was cancelled. @param {AbortController} stop */
-const gone = (stop) => stop.signal.reason === GIVEN_UP ? new Error("This question was given up. Choose it again to ask anew.") : new Superseded();
+const gone = (stop) => stop.signal.reason === GIVEN_UP ? new Error("This question was cancelled. Choose it again to repeat it.") : new Superseded();
 const GIVEN_UP = "given up";
 
 /** A name for this page, so that two pages of one recording do not replace each other's questions. */

@@ -101,7 +101,7 @@ export function answered(answer) {
   return h("div.answered", null,
     h("span.exact", { title: partial ? String(partial) : "Nothing is sampled or estimated" }, partial ? "partial" : "exact"),
     h("span", { title: "From the question to the answer, in the server" }, answer.kept ? "known" : time(answer.took)),
-    h("code", { title: "The command that answers the same" }, answer.command),
+    h("code", { title: "The command that gives the same answer" }, answer.command),
     copier(answer.command, "Copy command"));
 }
 

@@ -118,7 +118,7 @@ const WAY = 60;
 async function paths(body, id) {
   fill(body, loading());
   const part = await ranged(id);
-  if (part && !part.doc.traces) return fill(body, stretch(), empty(`${counted(part.doc.calls, "call")} begin in this range. The ways of at most ${grouped(part.doc.most)} are listed: choose a shorter range.`), answered(part));
+  if (part && !part.doc.traces) return fill(body, stretch(), empty(`${counted(part.doc.calls, "call")} begin in this range. The paths of at most ${grouped(part.doc.most)} calls are listed: choose a shorter range.`), answered(part));
   const answer = part ?? await ask("paths", { function: id, limit: 200, blocks: WAY }, "paths");
   const { rows, totals, available } = part ? { rows: part.doc.traces.slice(0, 200), totals: { traces: part.doc.traces.length, calls: part.doc.calls }, available: part.doc.traces.length } : answer.doc;
   const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.calls), 1);

@@ -53,7 +53,7 @@ function bar() {
 export async function copy() {
   const at = focus.at ? ` --at '${focus.at.replaceAll("'", "'\\''")}'` : "";
   await navigator.clipboard.writeText(page.command + at);
-  say("The command that opens this place is copied.");
+  say("Copied the command that opens this place.");
 }
 
 function nav() {
@@ -124,7 +124,7 @@ async function progress() {
       if (work?.total) bar.value = part;
       fill(status, h("span.spin", { "aria-hidden": "true" }), work ? `${work.what}${work.total ? `, ${Math.round(100 * part)} %` : ""}${rate}${left}` : `Answering for ${time(question.milliseconds)}`, bar,
         question && h("code.asked", { title: question.what }, question.what),
-        h("button.quiet", { type: "button", title: "Give up this question. What was built of values is kept", onclick: () => cancel(question?.view ?? null) }, "Cancel"));
+        h("button.quiet", { type: "button", title: "Cancel this question. Values that were built are kept", onclick: () => cancel(question?.view ?? null) }, "Cancel"));
     } else if (status.hasChildNodes()) fill(status);
   } catch { /* whoever asks next hears that nobody answers */ }
   setTimeout(progress, document.hidden ? 5000 : 700);

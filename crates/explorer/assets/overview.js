@@ -66,7 +66,7 @@ async function showOutput(into) {
   const all = totals.stdout + totals.stderr;
   const shown = panel("Output", all ? counted(all, "byte") : null);
   if (!all) shown.append(empty("The program printed nothing."));
-  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown: it is longer than the page shows, or the recording was cut off before it."));
+  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown, because it is too long for the page, or the recording was cut off before it."));
   shown.append(answered(answer) ?? "");
   fill(into, shown);
 }

@@ -15,7 +15,7 @@ export function plot(name, values, now, open) {
   const known = points.filter((point) => point.y !== null);
   const table = h("div.twin", { tabindex: 0, role: "region", "aria-label": `Values of ${name}` }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "t"), h("th", null, name))),
     h("tbody", null, points.slice(0, 1000).map((point) => h(`tr${point.t === now ? ".on" : ""}`, null, h("td.n", null, h("button.link", { type: "button", onclick: () => open(point.number) }, grouped(point.number))), h("td.n", null, grouped(point.t)), h("td", null, h("code", null, point.text)))))));
-  if (known.length < 2) return values.length ? table : empty("It held nothing that is known.");
+  if (known.length < 2) return values.length ? table : empty("No value is known.");
   const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": `${name} over time; the table has the same values` }));
   const tip = h("div.tip", { "aria-live": "polite" }, "Each point is one arrival. Click to go there.");
   const graph = h("div.values-plot", null, canvas, tip);

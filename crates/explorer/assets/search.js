@@ -35,7 +35,7 @@ export function search(words) {
     foot.textContent = "Looking …";
     const looks = [moments, functions, lines, output].map((look_) => look_(query).then(take, (error) => { if (number === asked && !(error instanceof Superseded) && look_ === moments) foot.textContent = error.message; }));
     await Promise.all(looks);
-    if (number === asked && foot.textContent === "Looking …") foot.textContent = hits.length ? counted(hits.length, "result") : "Nothing is called so, and nothing reads so.";
+    if (number === asked && foot.textContent === "Looking …") foot.textContent = hits.length ? counted(hits.length, "result") : "No name and no text matches.";
     draw();
   };
   let timer = 0;

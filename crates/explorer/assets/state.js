@@ -21,7 +21,7 @@ export function dock(into) {
 
 function show() {
   body.classList.toggle("waits", known.waits && Boolean(known.state));
-  if (!focus.at) return fill(body, empty("No moment is chosen yet."));
+  if (!focus.at) return fill(body, empty("No moment has been chosen yet."));
   if (known.error) return fill(body, failed(known.error));
   if (!known.state) return fill(body, loading("Following the run to the moment …"));
   if (tab === "memory") return void memory();
@@ -134,7 +134,7 @@ async function memory() {
   fill(body, form, table);
   const look = async () => {
     const from = Number(address);
-    if (!Number.isSafeInteger(from) || from < 0) return fill(table, failed(new Error(`${address} is no address: write a number, such as 0x1040`)));
+    if (!Number.isSafeInteger(from) || from < 0) return fill(table, failed(new Error(`${address} is not an address: write a number, such as 0x1040`)));
     try {
       const answer = await ask("memory", { address: `0x${from.toString(16)}..0x${(from + 63).toString(16)}`, at: focus.at }, "memory");
       fill(table, hex(answer.doc), answered(answer));

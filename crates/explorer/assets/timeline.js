@@ -21,7 +21,7 @@ let drag = /** @type {{ from: number, to: number } | null} */ (null);
 /** @param {HTMLElement} into */
 export function timeline(into) {
   if (!parts) {
-    const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": "Calls over time. Plus and minus zoom, the arrow keys move, r takes what is seen as the range" });
+    const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": "Calls over time. Plus and minus zoom, the arrow keys move, r makes the visible part the range" });
     const holder = h("div.tracks", null, canvas);
     const tip = h("div.tip", { "aria-live": "polite" });
     const [note, table] = [h("div", null), h("div", null)];
@@ -226,7 +226,7 @@ async function counts() {
   if (counted_ === key && parts.table.hasChildNodes()) return;
   counted_ = key;
   const ranged = focus.from && focus.to;
-  if (!ranged) return fill(parts.table, empty(h("p", null, "Drag over the calls to choose a range of time. Every count, here and in the source, is then of exactly that range.")));
+  if (!ranged) return fill(parts.table, empty(h("p", null, "Drag over the calls to choose a range of time. All counts, here and in the source, then cover exactly that range.")));
   try {
     const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "range");
     const { total, functions } = sums(answer.text);

@@ -34,7 +34,7 @@ function question() {
 /** @param {HTMLElement} into */
 async function show(into) {
   const asked = question();
-  if (!asked) return fill(into, h("h1.sr", null, "Why"), empty(h("strong", null, "Nothing is asked yet."), h("p", null, "Click a value beside the source, a byte of the output, or a line that never ran.")));
+  if (!asked) return fill(into, h("h1.sr", null, "Why"), empty(h("strong", null, "No question has been asked yet."), h("p", null, "Click a value beside the source, a byte of the output, or a line that never ran.")));
   const body = h("div.body", null, loading("Following the run back …"));
   const isVariable = asked.options.var;
   const heading = h("h1", null, asked.title);
@@ -227,7 +227,7 @@ async function whyNot(body, at) {
   }
   const { cause, before } = found.doc;
   const told = [before && h("p.soft", null, `It was executed ${counted(before.times, "time")} before, the last at t=${grouped(before.t)}.`), told_(cause), found.doc.others.map((/** @type {any} */ other) => told_(other))];
-  fill(body, h("div.about", null, told), h("h2", null, "Where what decided it came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Nothing decided it but where the run ended."), answered(found));
+  fill(body, h("div.about", null, told), h("h2", null, "Where the deciding value came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Only the end of the run decided it."), answered(found));
 }
 
 /**
@@ -253,7 +253,7 @@ function others(cause) {
   switch (cause.kind) {
     case "table": return `This call through a table was executed ${counted(cause.times, "time")} and never called ${name}; the last time it called ${plain(cause.called?.name ?? "the host")}.`;
     case "ended": return `Control went there ${counted(cause.times, "time")}, but ${cause.stood ? "the run ended before it came back." : "an exception left the function."}`;
-    case "stopped": return "The run ended in this block, before it came there.";
+    case "stopped": return "The run ended in this block, before it got there.";
     case "host": return `Only the host could have called ${name}, and it did not.`;
     default: return `Nothing in the program calls ${name}.`;
   }

@@ -225,7 +225,7 @@ impl Desk {
     }
 }
 
-/// Encodes a text for a header, so that `decodeURIComponent` can read it.
+/// Encodes a string for a header, so that `decodeURIComponent` can read it.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

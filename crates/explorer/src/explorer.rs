@@ -253,7 +253,7 @@ impl Shared {
     }
 }
 
-/// Encodes a text for the part of an address after `#`.
+/// Encodes a string for the part of an address after `#`.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -85,7 +85,7 @@ impl Guard {
     }
 }
 
-/// Whether two texts are the same. The time of the comparison does not reveal where they differ.
+/// Whether two strings are the same. The time of the comparison does not reveal where they differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

@@ -74,13 +74,13 @@ impl Parameters {
         limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
     }
 
-    /// Takes a text, if it is given.
+    /// Takes a string, if it is given.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Takes a text, which must be given.
+    /// Takes a string, which must be given.
     pub fn needed(&mut self, name: &str) -> Result<String> {
         self.text(name).ok_or_else(|| anyhow!("{name} is missing"))
     }

@@ -39,8 +39,9 @@ struct Compiler<'a> {
     current: HashMap<u32, Register>,
     /// Values that were moved, with the positions of the blocks that moved them.
     moved: Vec<(Register, u32)>,
-    /// The position of the current block, and its first instruction.
+    /// The position of the current block.
     position: u32,
+    /// The first instruction of the current block.
     first_inst: u32,
     /// The first instruction of each block.
     firsts: Vec<u32>,

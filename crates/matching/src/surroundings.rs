@@ -34,8 +34,9 @@ struct Related {
     found: Option<u32>,
     /// Whether the producer or user is the statement itself.
     is_itself: bool,
-    /// The class of its values, and the class of its counterpart's values.
+    /// The class of its values.
     class: u32,
+    /// The class of its counterpart's values.
     class_of_match: Option<u32>,
 }
 

@@ -206,7 +206,7 @@ fn body(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Makes hidden characters in a text visible.
+/// Makes hidden characters in a string visible.
 fn visible(text: &str) -> String {
     let mut out = Visible::new(Vec::new(), Content::Text);
     // Writing to memory does not fail. A space keeps text that begins with a brace from being taken

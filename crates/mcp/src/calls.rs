@@ -30,7 +30,7 @@ const OPTIONS: [(&str, &str); 8] = [
     ("; --code all shows them", ""),
 ];
 
-/// Rewrites each command in a text as a call to the corresponding tool, if there is one.
+/// Rewrites each command in a string as a call to the corresponding tool, if there is one.
 pub(crate) fn commands_as_calls(text: &str) -> String {
     let mut text = text.to_owned();
     for (option, argument) in OPTIONS {

@@ -34,7 +34,8 @@ impl Shown {
         })
     }
 
-    /// The line. If library code was inlined into shown code, the line of that code.
+    /// Returns the line. If library code was inlined into shown code, this is the line of the shown
+    /// code.
     pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
         let own = scene.own.and_then(|own| own.folded.locate(self.offset));
         let line = own.or(self.position).map(|position| {

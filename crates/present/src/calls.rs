@@ -266,7 +266,7 @@ pub struct CallsEdge {
 }
 
 impl CallGraphView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     pub fn document(&self) -> CallsDocument {
         let is_shown = |function| self.only.is_none_or(|only| only == function);
         let functions = self.totals.iter();

@@ -162,7 +162,7 @@ pub(crate) fn known(field: Option<impl Display>) -> String {
 }
 
 /// Makes a field safe: puts it on one line, and prevents a spreadsheet from reading it as a
-/// formula. Adds an apostrophe before a text that begins like a formula, or with an apostrophe.
+/// formula. Adds an apostrophe before a string that begins like a formula, or with an apostrophe.
 /// Numbers are unchanged.
 fn harmless(field: &str) -> std::borrow::Cow<'_, str> {
     let text = escaped(field);

@@ -169,8 +169,7 @@ fn describe<D: Document<Row: JsonSchema> + JsonSchema>() -> Description {
     let generator = || SchemaGenerator::new(SchemaSettings::draft2020_12().for_serialize());
     let mut head = generator().into_root_schema_for::<D>();
     head.insert("$id".to_owned(), json!(name::<D>()));
-    let schema =
-        json!({ "const": name::<D>(), "description": "Its name, and the version of its form." });
+    let schema = json!({ "const": name::<D>(), "description": "The name of this kind of document, and the version of its format." });
     let object = head.ensure_object();
     object.entry("properties").or_insert(json!({}))["schema"] = schema;
     let required = object.entry("required").or_insert(json!([]));

@@ -52,7 +52,7 @@ pub struct NamesDocument {
 }
 
 impl NamesDocument {
-    /// The short forms of names.
+    /// Shortens names.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let short = names.into_iter().map(|name| {
             let short = short_function(&name);

@@ -509,7 +509,7 @@ pub(crate) fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), 
     Ok(())
 }
 
-/// The most executed statements without a counterpart.
+/// Writes the most executed statements without a counterpart.
 fn alone(out: &mut dyn Write, report: &MatchView<'_>, style: Style) -> Result<(), PresentError> {
     let unmatched = (0..).zip(&report.matching.of_b);
     let unmatched = unmatched.filter(|(_, found)| found.is_none());
@@ -602,7 +602,7 @@ fn likelihood(likely: f32) -> String {
 }
 
 impl MatchView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

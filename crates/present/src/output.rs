@@ -94,7 +94,7 @@ impl Render for OutputDocument {
 }
 
 impl OutputWrite {
-    /// The bytes as text in quotes.
+    /// Returns the bytes as text in quotes.
     fn text(&self) -> String {
         let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0) as u8;
         let pairs = self.bytes.as_bytes().chunks_exact(2);

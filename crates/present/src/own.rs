@@ -17,8 +17,8 @@ pub struct OwnPlace {
 }
 
 impl OwnPlace {
-    /// `app.rs:3  in app::main`, or `app.rs:3  in library code`, which the line called. Without an
-    /// own place, the line of the operator itself.
+    /// Returns `app.rs:3 in app::main`, or `app.rs:3 in library code` if the line called library
+    /// code. Without an own place, returns the line of the operator itself.
     pub(crate) fn text(own: Option<&Self>, line: Option<&SourceLine>, function: &str) -> String {
         let (line, function) = match own {
             Some(own) if own.called => (Some(&own.line), "library code"),

@@ -234,8 +234,8 @@ fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), P
 }
 
 impl<'r> RankView<'r> {
-    /// The source of the code that the text shows: all of it if the program has no code of the
-    /// user's own.
+    /// Returns the source of the code that the text shows. This is all code if the program has none
+    /// of the user's own.
     fn folded(&self) -> Folded<'r> {
         Folded::if_any(self.source, self.code)
     }
@@ -429,7 +429,7 @@ pub fn rank_csv(out: &mut dyn Write, report: &RankView<'_>) -> Result<(), Presen
 }
 
 impl RankView<'_> {
-    /// The document for programs.
+    /// Returns the document for programs.
     ///
     /// # Errors
     /// If a module cannot be read.

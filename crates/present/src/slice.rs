@@ -41,7 +41,7 @@ fn head(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     };
     writeln!(
         out,
-        "{}: {place}{statements}, {executions} of them",
+        "{}: {place}{statements}, {executions}",
         plain(&report.title)
     )?;
     initial(out, report)
@@ -137,7 +137,7 @@ fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentE
     let (lines, files) = (counted(lines, "line"), counted(files.len() as u64, "file"));
     writeln!(
         out,
-        "\nlibrary code: {lines} of {files}; --code all lists them"
+        "\nlibrary code: {lines} in {files}; --code all lists them"
     )?;
     Ok(())
 }
@@ -340,7 +340,7 @@ pub struct SliceView<'s> {
     /// The maximum number of rows of a table. The same limit holds for lines and for statements in
     /// JSON.
     pub limit: usize,
-    /// The texts of the statements to show.
+    /// The text of each statement to show.
     pub texts: &'s [String],
     /// The code whose lines the text form lists. Other lines are only counted. If no line belongs
     /// to this code, all lines are listed.

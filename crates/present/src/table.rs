@@ -161,7 +161,7 @@ const DROPPED: [&str; 17] = [
 /// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
 
-/// Shortens a text to `room` columns by cutting out the part before its last `tail` characters.
+/// Shortens a string to `room` columns by cutting out the part before its last `tail` characters.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -282,7 +282,7 @@ fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> usize {
     chars.map_while(fits).sum()
 }
 
-/// Returns the width of a text in columns of a terminal.
+/// Returns the width of a string in columns of a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }

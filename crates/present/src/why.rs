@@ -334,7 +334,7 @@ impl LeftOut {
     }
 }
 
-/// Serialises a text, or `null` if it is empty.
+/// Serialises a string, or `null` if it is empty.
 fn unless_empty<S: serde::Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     (!text.is_empty()).then_some(text).serialize(to)
 }
@@ -574,7 +574,7 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// Whether these texts together fit on one line.
+    /// Whether these strings together fit on one line.
     fn fits(&self, texts: &[&str]) -> bool {
         let all = texts.iter().map(|text| width(text)).sum::<usize>();
         self.width.is_none_or(|columns| all <= columns)

@@ -67,7 +67,8 @@ pub enum WhyNotKind {
     Branch {
         /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
-        /// The number of executions after `after`, including the end of the block at that moment.
+        /// The number of executions after `after`. The branch or call at the end of the block
+        /// executed at that moment counts.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
@@ -82,7 +83,8 @@ pub enum WhyNotKind {
     Table {
         /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
-        /// The number of executions after `after`, including the end of the block at that moment.
+        /// The number of executions after `after`. The branch or call at the end of the block
+        /// executed at that moment counts.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,

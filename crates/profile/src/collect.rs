@@ -49,7 +49,7 @@ impl VisitedFunction<'_> {
 }
 
 impl Profile<'_> {
-    /// One row per function, ascending by index.
+    /// Returns one row per function, ascending by index.
     ///
     /// # Errors
     /// See [`Profile::operators`]; this holds for all methods that return rows.
@@ -70,7 +70,7 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per source line that has code, ascending by the file's path, then line. With
+    /// Returns one row per source line that has code, ascending by the file's path, then line. With
     /// [`Scope::All`], includes the lines of functions that the linker removed, with a count of 0.
     /// [`LineCount::arrivals`] describes how arrivals are counted.
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
@@ -97,7 +97,7 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per basic block, ascending by function, then block.
+    /// Returns one row per basic block, ascending by function, then block.
     pub fn block_rows(&self, scope: &Scope) -> Result<Vec<BlockRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -126,7 +126,7 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per edge, ascending by function, then edge.
+    /// Returns one row per edge, ascending by function, then edge.
     pub fn edge_rows(&self, scope: &Scope) -> Result<Vec<EdgeRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -149,8 +149,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per instruction, ascending by function, then operator. The texts are empty; a
-    /// [`Report`](crate::Report) sets them for the rows that it keeps.
+    /// Returns one row per instruction, ascending by function, then operator. Their text is empty;
+    /// a [`Report`](crate::Report) sets them for the rows that it keeps.
     pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -172,8 +172,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// One row per predicate: a block that ends in `br_if` and the like, `if` or
-    /// `br_table`. Ascending by function, then block.
+    /// Returns one row per predicate, ascending by function, then block. A predicate is a block
+    /// that ends in `if`, `br_table`, or `br_if` and the like.
     pub fn branch_rows(&self, scope: &Scope) -> Result<Vec<BranchRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

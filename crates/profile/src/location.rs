@@ -9,7 +9,7 @@
 //! ```
 //! Each place may end in `#K` or `#last`, which select its K-th execution, from 1, or its last.
 //! Rust names contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very
-//! end. A text that is a function's whole name means that function.
+//! end. A string that is a function's whole name means that function.
 
 use std::str::FromStr;
 
@@ -85,8 +85,8 @@ pub struct Resolved {
     pub occurrence: Option<Occurrence>,
 }
 
-/// The reason why a text is not a location in a program. Each error names the nearest location, if
-/// there is one.
+/// The reason why a string is not a location in a program. Each error names the nearest location,
+/// if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResolveError {
     /// The text is empty.
@@ -204,7 +204,7 @@ fn nearest_offset(nearest: Option<OrigOffset>) -> String {
     })
 }
 
-/// Splits `#K` or `#last` off the end of a text.
+/// Splits `#K` or `#last` off the end of a string.
 ///
 /// # Errors
 /// If K is 0. A `#` followed by anything else belongs to the name.
@@ -266,7 +266,7 @@ pub fn form(text: &str) -> Form<'_> {
     }
 }
 
-/// Whether a text is a time or a part of the run. Other moments are words, which might be names.
+/// Whether a string is a time or a part of the run. Other moments are words, which might be names.
 pub(crate) fn is_moment(text: &str) -> bool {
     let percent = text.strip_suffix('%');
     let time = text.strip_prefix("t=").or_else(|| text.strip_prefix('-'));

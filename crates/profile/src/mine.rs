@@ -191,7 +191,7 @@ impl<'s> Folded<'s> {
         }
     }
 
-    /// The code that is left out, in words.
+    /// Describes the code that is left out.
     pub fn left_out(&self) -> &'static str {
         if self.is_mixed {
             "other code"
@@ -268,7 +268,7 @@ pub struct OwnFunctions<'a> {
 }
 
 impl<'a> OwnFunctions<'a> {
-    /// The functions of a program that a source map shows.
+    /// Finds the functions of a program that a source map shows.
     pub fn new(folded: &'a Folded<'a>, program: &'a Program, names: &'a Names) -> Self {
         Self {
             folded,

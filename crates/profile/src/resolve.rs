@@ -17,7 +17,7 @@ use crate::{Line, walk};
 /// instructions.
 const LOOKED_AT: usize = 64;
 
-/// Receives a remark if a text was not interpreted literally.
+/// Receives a remark if a string was not interpreted literally.
 pub trait Remarks {
     /// Receives a sentence about the text.
     fn remark(&self, text: String);
@@ -56,7 +56,7 @@ impl<'a> Resolver<'a> {
         Self { remarks, ..self }
     }
 
-    /// Resolves a text, as [`location`](crate::location) describes. A text that is a function's
+    /// Resolves a string, as [`location`](crate::location) describes. A string that is a function's
     /// whole name always means this function.
     ///
     /// O(log functions + size of the bodies that it leads to), after the first query of each kind,
@@ -90,7 +90,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Returns the error for a text that has neither the form of a place nor the name of a
+    /// Returns the error for a string that has neither the form of a place nor the name of a
     /// function. The error is `unknown` if the text looks like a name.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();

@@ -8,7 +8,7 @@ use wasmprinter::{Config, Print};
 
 use crate::{InstructionRow, ProfileError};
 
-/// Sets the texts of rows. O(size of the module + rows × log rows).
+/// Sets the text of each row. O(size of the module + rows × log rows).
 pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), ProfileError> {
     let mut by_offset: Vec<usize> = (0..rows.len()).collect();
     by_offset.sort_unstable_by_key(|&i| rows[i].offset);

@@ -75,7 +75,7 @@ pub fn instructions(
     Ok(sum)
 }
 
-/// All operators of a body in order.
+/// Lists all operators of a body in order in `into`.
 pub fn operators(
     function: &Function,
     body: &[Decoded],
@@ -100,7 +100,8 @@ pub fn operators(
     }
 }
 
-/// All operators of a body in order, with only their positions. O(operators + edges).
+/// Lists all operators of a body in order in `into`, with only their positions. O(operators +
+/// edges).
 pub fn positions(
     function: &Function,
     body: &[Decoded],
@@ -210,7 +211,7 @@ impl Before {
     }
 }
 
-/// For each block, the position of the last instruction before it. Each position changes at most
+/// Finds the position of the last instruction before each block. Each position changes at most
 /// three times.
 fn before_blocks(
     function: &Function,

@@ -22,7 +22,7 @@ pub struct WholeLines {
     pub elsewhere: u64,
 }
 
-/// Attributes the cost of library code to the lines that call it.
+/// The line that pays for library code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaidBy {
     /// A line of shown code.

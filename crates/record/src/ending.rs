@@ -73,8 +73,8 @@ pub(crate) fn classify(
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         Early::Trap(*trap)
     } else if error.is::<ThrownException>() {
-        // The exception has unwound its frames. The engine reports the place where the exception
-        // was thrown, but in offsets that depend on the instrumentation.
+        // The exception has already unwound the stack. The engine reports the place where the
+        // exception was thrown, but in offsets that depend on the instrumentation.
         return Ok(Outcome::Early {
             how: Early::Exception,
             stack: Vec::new(),

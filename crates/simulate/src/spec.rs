@@ -19,7 +19,7 @@ pub enum Spec {
     Caches(CacheSpec),
 }
 
-/// The reason why a text is not a valid specification.
+/// The reason why a string is not a valid specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecError(pub(crate) String);

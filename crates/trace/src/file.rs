@@ -67,10 +67,10 @@ impl TraceFile {
     /// [`TraceError::NotATrace`], [`TraceError::DamagedHeader`], or [`TraceError::Newer`].
     pub fn open(path: &Path) -> Result<TraceFile> {
         let mut file = open_regular(path, OpenOptions::new().read(true))?;
-        let identity = Identity::of(&file).map_err(TraceError::io("look at the trace file"))?;
+        let identity = Identity::of(&file).map_err(TraceError::io("examine the trace file"))?;
         let length = file
             .metadata()
-            .map_err(TraceError::io("look at the trace file"))?
+            .map_err(TraceError::io("examine the trace file"))?
             .len();
         let state = find_state(&mut file, length)?;
         let data = map(&file, state.end).map_err(TraceError::io("map the trace file"))?;

@@ -112,7 +112,7 @@ impl LockedFile {
     /// path.
     fn keep(&mut self) -> Result<TraceError> {
         let path = self.path.clone();
-        let links = links(&self.file).map_err(TraceError::io("look at the trace file"))?;
+        let links = links(&self.file).map_err(TraceError::io("examine the trace file"))?;
         if links > 0 {
             return Ok(TraceError::Moved { path });
         }
@@ -226,7 +226,7 @@ pub fn writer(path: &Path) -> Result<Option<Writer>> {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(Writer::of(&file))),
         Err(TryLockError::Error(error)) => {
-            Err(TraceError::io("look at the lock of the trace file")(error))
+            Err(TraceError::io("examine the lock of the trace file")(error))
         }
     }
 }
@@ -257,7 +257,7 @@ fn holder(_file: &File) -> Option<u32> {
 /// writer may have replaced it in the meantime.
 fn lock_at(file: &File, path: &Path) -> Result<()> {
     lock(file)?;
-    if is_at(file, path).map_err(TraceError::io("look at the locked trace file"))? {
+    if is_at(file, path).map_err(TraceError::io("examine the locked trace file"))? {
         Ok(())
     } else {
         Err(TraceError::BeingWritten(Writer { process: None }))

@@ -81,7 +81,7 @@ pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;
     let length = file
         .metadata()
-        .map_err(TraceError::io("look at the trace file"))?
+        .map_err(TraceError::io("examine the trace file"))?
         .len();
     if length < HEADER_LEN as u64 {
         return Err(TraceError::NotATrace);

@@ -144,7 +144,7 @@ impl<'a> Bytes<'a> {
         let start = *self;
         match std::str::from_utf8(self.bytes()?) {
             Ok(text) => Ok(text.to_owned()),
-            Err(_) => start.fault("a text that is not UTF-8"),
+            Err(_) => start.fault("text that is not UTF-8"),
         }
     }
 

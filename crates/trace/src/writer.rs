@@ -77,7 +77,7 @@ impl TraceWriter {
         let length = place
             .file
             .metadata()
-            .map_err(TraceError::io("look at the trace file"))?
+            .map_err(TraceError::io("examine the trace file"))?
             .len();
         let state = find_state(&mut place.file, length)?;
         if state.ignored > 0 && !state.interrupted {
@@ -262,7 +262,7 @@ impl TraceWriter {
     }
 
     fn copy(&self, from: &Path, kept: impl Fn(Kind) -> bool, stop: &AtomicBool) -> Result<()> {
-        let old = fs::metadata(from).map_err(TraceError::io("look at the trace file"))?;
+        let old = fs::metadata(from).map_err(TraceError::io("examine the trace file"))?;
         fs::set_permissions(self.path(), old.permissions())
             .map_err(TraceError::io("set the permissions of the new trace file"))?;
         let file = TraceFile::open(from)?;

@@ -90,7 +90,7 @@ impl Binary {
     }
 }
 
-/// The reason why a text is not a condition.
+/// The reason why a string is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expected {expected} at character {at} of the condition")]
 pub struct ConditionError {

@@ -97,7 +97,7 @@ impl Variables<'_> {
             let is_lost = || !machine.memory(sequence.address, &mut [0]);
             let is_sized = |of| self.sized(of).is_ok_and(|bytes| bytes > 0);
             if !sequence.text && sequence.count > 0 && is_sized(sequence.element) && is_lost() {
-                return Some(Items::damaged("its elements are outside the memory"));
+                return Some(Items::damaged("its elements are outside memory"));
             }
             return Some(Contents::Sequence(sequence));
         }
@@ -129,7 +129,7 @@ struct Reader<'r, 'a> {
     machine: &'r dyn Machine,
     /// The number of elements wanted.
     most: u64,
-    /// The number of characters of a text wanted.
+    /// The number of characters of a string to read.
     characters: usize,
 }
 
@@ -310,7 +310,7 @@ impl Reader<'_, '_> {
             return Some(Items::damaged("its end is inside an element"));
         }
         if length > 0 && !(self.is_there(begin) && self.is_there(end - 1)) {
-            return Some(Items::damaged("its elements are outside the memory"));
+            return Some(Items::damaged("its elements are outside memory"));
         }
         let sequence = Sequence::plain(begin, length / bytes, false, element);
         Some(Contents::Sequence(sequence))
@@ -341,7 +341,7 @@ impl Reader<'_, '_> {
         let bytes = self.variables.sized(element).ok()?;
         let end = address.checked_add(count.checked_mul(bytes)?)?;
         if count > 0 && !self.is_there(end - 1) {
-            return Some(Items::damaged("its text is outside the memory"));
+            return Some(Items::damaged("its text is outside memory"));
         }
         let text = bytes == 1 || self.variables.wide(element).is_some();
         let sequence = Sequence::plain(address, count, text, element);
@@ -374,7 +374,7 @@ impl Reader<'_, '_> {
             .and_then(|all| all.checked_add(address));
         let is_all = end.is_some_and(|end| end == address || self.is_there(end - 1));
         if count > 0 && !is_all {
-            return Some(Items::damaged("its elements are outside the memory"));
+            return Some(Items::damaged("its elements are outside memory"));
         }
         let text = is_text && (bytes == 1 || self.variables.wide(element).is_some());
         let sequence = Sequence::plain(address, count, text, element);
@@ -523,7 +523,7 @@ impl Reader<'_, '_> {
                 self.at(element, at).filter(|_| self.is_there(at))
             });
             let Some(found) = found else {
-                items.damaged = Some("a block is outside the memory");
+                items.damaged = Some("a block is outside memory");
                 break;
             };
             items.found.push((None, found));
@@ -585,7 +585,7 @@ impl Reader<'_, '_> {
             }
             let mut full = [0];
             if !self.machine.memory(control.checked_add(bucket)?, &mut full) {
-                items.damaged = Some("its table is outside the memory");
+                items.damaged = Some("its table is outside memory");
                 break;
             }
             if full[0] & 0x80 != 0 {

@@ -177,7 +177,7 @@ pub enum Unavailable {
     #[error("the value of {0} is not known")]
     Unknown(VariableLocation),
     /// The address is outside memory.
-    #[error("address 0x{address:x} is outside the memory")]
+    #[error("address 0x{address:x} is outside memory")]
     OutsideMemory {
         /// The address of the first byte needed.
         address: u64,

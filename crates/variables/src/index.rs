@@ -14,7 +14,7 @@ use crate::debug::{Debug, Entry, EntryId, Next, local_of};
 /// The functions and global variables of a module.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// The bodies that the functions' entries claim.
+    /// Shows how the functions' entries match the bodies in the module.
     pub(crate) fit: Fit,
     /// The described functions, ascending by start. No two start at the same place.
     functions: Vec<(Range<OrigOffset>, EntryId)>,

@@ -73,8 +73,8 @@ impl Path {
         self.steps.is_empty()
     }
 
-    /// Parses an expression at the beginning of a text, and returns its length in bytes. O(length),
-    /// without recursion.
+    /// Parses an expression at the beginning of a string, and returns its length in bytes.
+    /// O(length), without recursion.
     ///
     /// # Errors
     /// Like [`parse`](Self::parse).
@@ -184,7 +184,7 @@ impl<'t> Reader<'t> {
         Ok(Step::Member { name, arrow })
     }
 
-    /// Returns a text between quotation marks.
+    /// Returns a string between quotation marks.
     fn key(&mut self) -> Result<String, PathError> {
         let start = self.at + (self.text[self.at..].len() - self.rest().len());
         let mut key = String::new();
@@ -211,7 +211,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.at = start;
-        Err(self.syntax("a text that ends"))
+        Err(self.syntax("a string that ends"))
     }
 
     fn integer(&mut self) -> Result<i64, PathError> {
@@ -224,7 +224,7 @@ impl<'t> Reader<'t> {
         };
         let Ok(magnitude) = magnitude else {
             self.at = start;
-            return Err(self.syntax("an integer or a text"));
+            return Err(self.syntax("an integer or a string"));
         };
         Ok(if negative { -magnitude } else { magnitude })
     }
@@ -306,8 +306,8 @@ mod tests {
             (7, "no call other than size(), len() or length()")
         );
         assert_eq!(error("a.size(1)"), (7, "')'"));
-        assert_eq!(error("a[x]"), (2, "an integer or a text"));
-        assert_eq!(error("a[\"x"), (2, "a text that ends"));
+        assert_eq!(error("a[x]"), (2, "an integer or a string"));
+        assert_eq!(error("a[\"x"), (2, "a string that ends"));
         assert_eq!(error("a[\"x\""), (5, "']'"));
         assert_eq!(error("a[1"), (3, "']'"));
         assert_eq!(error("(a"), (2, "')'"));
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(error("a+1"), (1, "'.', '->', '[' or the end"));
         assert_eq!(
             error("a[99999999999999999999]"),
-            (2, "an integer or a text")
+            (2, "an integer or a string")
         );
     }
 

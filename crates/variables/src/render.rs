@@ -372,7 +372,7 @@ impl Renderer<'_, '_> {
                 let units = string::units(sequence.address, shown as usize, bytes, self.machine);
                 into.text = match units {
                     Some(units) => format!("{}{more}", string::wide(&units, bytes)),
-                    None => "<outside the memory>".to_owned(),
+                    None => "<outside memory>".to_owned(),
                 };
                 return Ok(());
             }

@@ -82,8 +82,9 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct Made {
     maker: Box<dyn MakeStretch>,
-    /// The number of stretches built so far, and its limit.
+    /// The number of stretches built so far.
     built: AtomicUsize,
+    /// The limit of this number.
     most: usize,
     /// The limit for the current question.
     limit: AtomicUsize,

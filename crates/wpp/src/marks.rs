@@ -48,7 +48,7 @@ pub enum MarksError<E> {
     #[error(transparent)]
     Path(#[from] PathError<E>),
     /// There are 2^64 - 1 marks or more.
-    #[error("there are more than can be counted")]
+    #[error("there are more marks than can be counted")]
     Uncountable,
 }
 

@@ -8,8 +8,8 @@ use anyhow::Result;
 
 use super::pair::Pair;
 
-/// Returns the names of the variables in scope in the unoptimised run, innermost first. Takes them
-/// at the first stop that has a counterpart. Returns `None` if no stop has one.
+/// Returns the names of the variables in scope in the unoptimised run, innermost first. They are
+/// the variables at the first stop that has a counterpart. Returns `None` if no stop has one.
 pub fn in_scope(
     pair: &Pair<'_, '_>,
     moments: &Moments,

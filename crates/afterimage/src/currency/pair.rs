@@ -106,7 +106,7 @@ impl<'p, 'a> Side<'p, 'a> {
     }
 }
 
-/// The reason why a text does not name a line of the program.
+/// The reason why a string does not name a line of the program.
 #[derive(Debug)]
 enum NoLine {
     Resolve(ResolveError),

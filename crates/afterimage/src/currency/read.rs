@@ -78,7 +78,7 @@ const COMPARED: Limits = Limits {
     parts: 1 << 14,
 };
 
-/// The maximum length of a text that is shown in the form in which it is compared.
+/// The maximum length of a string that is shown in the form in which it is compared.
 const SHORT: usize = 64;
 
 /// The number of a stop in its trail, from 0.

@@ -130,7 +130,7 @@ struct Finder<'s, 'a> {
     index: OperatorIndex<'a>,
     /// The operator that trapped, if the run ended with a trap.
     trapped: Option<Trap>,
-    /// The operators whose texts are needed. All texts are looked up at once.
+    /// The operators whose text is needed. The text of all of them is looked up at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 
@@ -457,7 +457,7 @@ impl Finder<'_, '_> {
         })
     }
 
-    /// Adds the texts of operators.
+    /// Adds the text of each operator.
     fn name_operators(&self, statements: &mut [DepsStatement]) -> Result<()> {
         let named = Vec::from_iter(self.named.take());
         let texts = operator_texts(self.scene.traced.bytes(), &named)?;

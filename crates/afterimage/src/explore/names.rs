@@ -1,4 +1,4 @@
-//! How people write the names of functions.
+//! Shortens the names of functions to the form that people write.
 
 use afterimage_ids::FuncId;
 use afterimage_present::NamesDocument;

@@ -94,7 +94,7 @@ impl OutputQuery {
     }
 }
 
-/// What is stored of the calls.
+/// Returns the stored data about the calls.
 fn stored(session: &Session, calls: &[Shown]) -> Result<Reads> {
     let mut reads = Reads::new();
     if let Some(stored) = FilePrinted::open(&session.newest())? {

@@ -133,7 +133,7 @@ impl FoundSlice<'_, '_> {
         })
     }
 
-    /// Returns the texts of the first statements in the slice.
+    /// Returns the text of each of the first statements in the slice.
     ///
     /// # Errors
     /// If the module cannot be read.

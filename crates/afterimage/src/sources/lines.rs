@@ -40,7 +40,7 @@ impl SourceLines {
         Some(Self { text, marks })
     }
 
-    /// Makes the lines of a text.
+    /// Splits a file into lines.
     pub fn of(text: Vec<u8>) -> Self {
         Self {
             text: Text::InMemory(text),

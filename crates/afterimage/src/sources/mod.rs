@@ -9,8 +9,8 @@
 //! 4. in the sources of Rust's standard library that rustup installed, if they are of the same
 //!    commit (`rust`).
 //!
-//! If a text is not found, the result is `None`, and [`SourcePaths`] keeps the path so that a
-//! command can report it once. Wrong lines are worse than none, so no file is chosen by its name
+//! If a source file is not found, the result is `None`, and [`SourcePaths`] keeps the path so that
+//! a command can report it once. Wrong lines are worse than none, so no file is chosen by its name
 //! alone.
 
 mod embed;
@@ -57,7 +57,8 @@ struct Paths {
 }
 
 impl SourcePaths {
-    /// Creates the object from the user's places, in the order in which to try them.
+    /// Creates source paths. `moved` lists the places that the user gave, in the order in which to
+    /// try them.
     pub fn new(moved: Vec<Moved>) -> Self {
         Self(Arc::new(Paths {
             moved,
@@ -137,7 +138,7 @@ pub struct SourceFiles {
     /// The recording, whose embedded sources are read on demand.
     file: Option<TraceFile>,
     embedded: OnceLock<Option<EmbeddedSources>>,
-    /// The MD5 digests of the texts that the compiler saw, by path. A text is compared when it is
+    /// The MD5 digests of the files that the compiler saw, by path. A file is compared when it is
     /// first read.
     digests: Mutex<HashMap<String, [u8; 16]>>,
     /// The places where paths were found.
@@ -169,7 +170,7 @@ impl SourceFiles {
         &self.paths
     }
 
-    /// Records the digests of the texts that the compiler saw, from the debug information.
+    /// Records the digests of the files that the compiler saw, from the debug information.
     pub fn expect<'p>(&self, digests: impl Iterator<Item = (&'p str, [u8; 16])>) {
         let digests = digests.map(|(path, digest)| (path.to_owned(), digest));
         *lock(&self.digests) = digests.collect();
@@ -374,7 +375,7 @@ mod tests {
         sources.expect(digests.into_iter());
         assert!(sources.read("same.c").is_some() && sources.has("unread.c"));
         assert!(paths.remarks(&CodeFilter::All).is_empty());
-        // A text that differs is shown nevertheless.
+        // A file that differs is shown nevertheless.
         assert_eq!(sources.read("other.c").as_deref(), Some("int x;\n"));
         assert!(sources.lines("lines.c").is_some());
         let said = paths.remarks(&CodeFilter::All);

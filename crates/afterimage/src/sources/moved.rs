@@ -12,7 +12,7 @@ pub struct Moved {
     new: PathBuf,
 }
 
-/// The reason why a text does not have the form `OLD=NEW`.
+/// The reason why a string does not have the form `OLD=NEW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MovedError {
     /// The text has no `=`.

@@ -25,7 +25,7 @@ pub enum Instances {
     From(u64),
 }
 
-/// The reason why a text does not select executions.
+/// The reason why a string does not select executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstancesError {
     /// The text has a different form.

@@ -54,9 +54,9 @@ pub fn add_first_values(
     }
 }
 
-/// Returns the values that a recording lacks of those that the filters keep, and how to add them.
-/// Returns `None` if the recording lacks none. With `again`, all these values are built again, and
-/// existing values, which may be damaged, are not read. Builds the path if it does not exist.
+/// Returns the values that the filters keep but the recording lacks, and how to add them. Returns
+/// `None` if the recording lacks none. With `again`, all these values are built again, and existing
+/// values, which may be damaged, are not read. Builds the path if it does not exist.
 ///
 /// # Errors
 /// If the program has no such place, nothing is left, or the existing values are of other

@@ -13,7 +13,7 @@ use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::text::harmless;
 
-/// Creates an end that has only a kind and a text.
+/// Creates an end that has only a kind and a description.
 pub fn none(kind: &'static str, what: String) -> WhyEnd {
     WhyEnd {
         kind,
@@ -125,7 +125,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 let time = scene.host.caller_of(call)?.time;
                 let (name, call, time) = (harmless(&import.name), grouped(call), grouped(time));
                 end.remark = Some(format!(
-                    "{name} provided it in call {call} of the host, at t={time}"
+                    "{name} provided it in host call {call}, at t={time}"
                 ));
             }
             end

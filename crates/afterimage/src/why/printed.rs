@@ -60,7 +60,7 @@ impl FromStr for Byte {
             (_, Some(line), None) => Ok(Self::Line(line)),
             (_, Some(line), Some(Some(column))) => Ok(Self::Column(line, column)),
             _ => Err(
-                "give line:N, line:N:COLUMN or line:last, from 1, or text:… for a text that begins with line:",
+                "give line:N, line:N:COLUMN or line:last, from 1, or text:… for text that begins with line:",
             ),
         }
     }
@@ -103,7 +103,7 @@ pub fn check(file: &TraceFile, program: &Program, stream: &Stream, wanted: &Byte
 fn beyond(stream: &Stream, byte: u64, all: u64) -> Error {
     let (option, printed) = (option(stream), counted(stream, all));
     anyhow!(
-        "{option} {byte}: {printed}; bytes are counted from 0; {option} text:{byte} looks for a text"
+        "{option} {byte}: {printed}; bytes are counted from 0; {option} text:{byte} searches for text"
     )
 }
 
@@ -219,7 +219,7 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     bail!("{option} {wanted}: {printed}{lines}")
 }
 
-/// Returns the position of the number at the end of a text, or 0 if there is none.
+/// Returns the position of the number at the end of a string, or 0 if there is none.
 fn number_at_end(text: &[u8]) -> u64 {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
     match text.len() - digits.count() {

@@ -30,7 +30,7 @@ pub struct Start {
     /// The execution of the statement in question. For a call that wrote output,
     /// [`place`](Start::place) finds it instead.
     pub place: Option<Spot>,
-    /// The same execution, if the value is the result of the statement.
+    /// The execution of the statement, if the value is its result.
     pub spot: Option<Spot>,
     /// The entries that come before the chain.
     pub prelude: Vec<WhyEntry>,

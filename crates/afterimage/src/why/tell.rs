@@ -21,7 +21,7 @@ pub struct Teller<'t, 'a> {
     pub ty: Option<ValType>,
     /// The place of the value in the last description.
     pub last: Option<Spot>,
-    /// The same place, if the value is the result of the statement.
+    /// The place in `last`, if the value is the result of its statement.
     pub spot: Option<Spot>,
     /// Whether the end of the chain was described.
     pub ended: bool,

@@ -78,7 +78,7 @@ impl Symbols {
 }
 
 /// Compares the optimised run's value with the expected one. Numbers, names and strings are the
-/// same if their texts are equal. Records and arrays are the same if their parts are.
+/// same if they are written in the same way. Records and arrays are the same if their parts are.
 ///
 /// Two addresses are the same if they are equal, have the same offset in the same global variable,
 /// or belong to functions of the same name. Other addresses of objects cannot be compared.

@@ -77,7 +77,7 @@ pub(super) struct PathOf<'a> {
 }
 
 impl PathOf<'_> {
-    /// The path as a graph, built on first use.
+    /// Returns the path as a graph, which is built on first use.
     pub fn graph(&self) -> Option<&PathGraph> {
         let made = self.graph.get_or_init(|| {
             let trace = TimestampedTrace::of(self.trace.blocks());

@@ -247,8 +247,8 @@ impl Instances<'_> {
         self.of_call.get(&id).map(|&own| &self.own[own])
     }
 
-    /// The execution with this number. `None` if there are fewer executions. O(depth of calls ×
-    /// their runs).
+    /// Returns the execution with this number, or `None` if there are fewer executions. O(depth of
+    /// calls × their runs).
     pub fn get(&self, number: u64) -> Option<FactInstance> {
         if number == 0 || number > self.total {
             return None;

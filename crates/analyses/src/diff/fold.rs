@@ -38,7 +38,7 @@ impl Sequence {
     }
 }
 
-/// The finalizer of splitmix64 (Steele, Lea and Flood 2014), a bijection.
+/// Applies the finalizer of splitmix64 (Steele, Lea and Flood 2014), a bijection.
 #[inline(always)]
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -30,7 +30,7 @@ impl Number {
         matches!(self, Self::Float(value) if value.is_nan())
     }
 
-    /// Whether the number is less than, equal to or greater than 0.
+    /// Returns 0, 1 or 2 if the number is less than, equal to or greater than 0.
     fn sign(self) -> usize {
         let of =
             |order: Option<std::cmp::Ordering>| order.map_or(1, |order| order as i8 + 1) as usize;

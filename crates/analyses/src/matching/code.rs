@@ -35,7 +35,8 @@ pub(super) struct OperatorFacts {
     pub arguments: u32,
 }
 
-/// The facts about a function's operators, by ordinal. Takes time linear in the function's body.
+/// Returns the facts about a function's operators, by ordinal. Takes time linear in the function's
+/// body.
 pub(super) fn operators(
     program: &Program,
     module: &[u8],

@@ -62,16 +62,18 @@ struct Summary {
 #[derive(Default)]
 struct Sketches {
     executed: u64,
-    /// The length of the run, the number of its current part, and the first time after that part.
+    /// The length of the run.
     length: u64,
+    /// The number of the current part of the run.
     window: usize,
+    /// The first time after the current part.
     behind: u64,
     written: Written,
     entered: FxHashMap<FuncId, Entered>,
 }
 
 impl Sketches {
-    /// Sketches for a run of this length.
+    /// Creates sketches for a run of this length.
     fn of(length: u64) -> Self {
         Self {
             length,

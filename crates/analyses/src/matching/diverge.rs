@@ -361,8 +361,8 @@ struct Moved {
     last: u64,
 }
 
-/// The assumed distance by which an object extends beyond its accessed bytes. Parts of an object
-/// may never be accessed.
+/// The assumed distance by which an object extends beyond its accessed bytes. A run need not access
+/// all parts of an object.
 const AROUND: u64 = 1024;
 
 impl Moves {

@@ -37,8 +37,9 @@ pub(super) struct Table {
     before: Vec<(u32, Latest)>,
     /// The open calls, each with the length of `before` when it began.
     open: Vec<(u64, usize)>,
-    /// The number of calls that have begun, and the number of executions of paths.
+    /// The number of calls that have begun.
     calls: u64,
+    /// The number of executions of paths.
     paths: u64,
 }
 

@@ -31,8 +31,9 @@ struct Sum {
     executions: u64,
     redundant: u64,
     within: u64,
-    /// The last source, and the number of its occurrences that are not in `from` yet.
+    /// The last source.
     last: Source,
+    /// The number of occurrences of the last source that are not in `from` yet.
     times: u64,
 }
 

@@ -10,7 +10,7 @@ use wasmparser::ValType;
 use super::chain::{Room, Spot};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 
-/// A number as it appears in a text, such as `-41`, `3.14`, `1.5e+10` or `0x1f`.
+/// A number as it appears in a string, such as `-41`, `3.14`, `1.5e+10` or `0x1f`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
     /// The range of the number's characters in the text.
@@ -83,8 +83,8 @@ enum Agrees {
 }
 
 impl Digits {
-    /// The numbers that the digits at `position` of a text may be: decimal or with a prefix, and
-    /// hexadecimal and octal without one. O(text).
+    /// Returns the numbers that the digits at `position` of a string may be: decimal or with a
+    /// prefix, and hexadecimal and octal without one. O(text).
     pub fn readings(text: &[u8], position: usize) -> Vec<Self> {
         let written = Self::around(text, position);
         let has_prefix = |digits: &Self| digits.text.contains(['x', 'X']);
@@ -114,7 +114,7 @@ impl Digits {
             .collect()
     }
 
-    /// The word of letters and digits at a position.
+    /// Returns the word of letters and digits at a position.
     fn word(text: &[u8], position: usize) -> Option<Range<usize>> {
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         if !text.get(position).is_some_and(is_part) {
@@ -128,7 +128,7 @@ impl Digits {
         Some(position - before.count()..position + after.count())
     }
 
-    /// Returns the number with a digit, sign or point at `position` in a text. O(text).
+    /// Returns the number with a digit, sign or point at `position` in a string. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
         let mut at = 0;
         // Looks one byte further, since a sign at the position precedes its digits.
@@ -239,7 +239,7 @@ impl Digits {
         }
     }
 
-    /// The numbers of 128 bits that may have been printed, if it is one.
+    /// Returns the 128-bit numbers that may have been printed, if this is an integer.
     fn wide(&self) -> Vec<u128> {
         match self.number {
             // Without a large low half, the halves might match by chance.

@@ -87,12 +87,14 @@ impl Put {
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
-    /// The number of bytes that the host read up to the last of the first `most` bytes of output.
+    /// Returns the number of bytes that the host read up to the last of the first `most` bytes of
+    /// output.
     pub fn read_for(&self, most: u64) -> u64 {
         self.list.saturating_add(most.min(self.bytes))
     }
 
-    /// Up to `most` bytes of output from `first` on. `read` are the bytes that the host read.
+    /// Returns up to `most` bytes of output from `first` on. `read` are the bytes that the host
+    /// read.
     pub fn part<'r>(&self, read: &'r [u8], first: u64, most: u64) -> &'r [u8] {
         let skip = first.saturating_sub(self.before).min(self.bytes);
         let length = most.min(self.bytes - skip);
@@ -102,8 +104,8 @@ impl Put {
         found.unwrap_or_default()
     }
 
-    /// The time of the block that ends with the call, and the bytes that the host read. `None` if
-    /// they are not stored.
+    /// Returns the time of the block that ends with the call, and the bytes that the host read, or
+    /// `None` if they are not stored.
     ///
     /// # Errors
     /// If the stored output is damaged.

@@ -65,7 +65,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The callee at the end of an execution, if it is always the same function.
+    /// Returns the callee at the end of an execution, if it is always the same function.
     ///
     /// # Errors
     /// If the trace is damaged.

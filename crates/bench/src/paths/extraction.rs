@@ -52,8 +52,9 @@ pub(crate) struct Extraction {
     pub expanded: Milliseconds,
     /// Finding a function's traces in the recording, with the segments open and their calls listed.
     pub recording: Milliseconds,
-    /// The number of functions expanded, and the number called.
+    /// The number of functions expanded.
     read: usize,
+    /// The number of functions called.
     called: usize,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Totals {
     pub jumps: u64,
     /// Statements that produce a value.
     pub values: u64,
-    /// The true widths of these values, in bytes.
+    /// The sum of the true widths of these values, in bytes.
     pub width: u64,
     pub loads: u64,
     pub stores: u64,

@@ -58,7 +58,7 @@
 ;; | @0x3f       i32.add         5          0   0.0%  -                              f
 ;; | @0x4b       i32.mul        10          0   0.0%  -                              f
 ;; |
-;; | --paths N shows the paths through which these came
+;; | --paths N shows the paths that made these redundant
 ;; $ afterimage redundancy run.aft --expressions --function f --limit 1 --paths 1 --format json
 ;; | {"schema":"afterimage/redundancy/2","expressions":3,"executions":25,"redundant":5,"instructions":410,"entries":[{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":72,"source":null,"executions":10,"redundant":5,"by_path":{"redundant":5,"queries":3,"sources":[{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":63,"source":null,"times":5}]},"sources":[{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":63,"source":null,"store":false,"times":5}],"all_ways":1,"ways":[{"times":5,"same_execution":true,"path":{"blocks":[0,1,2],"lines":[]},"from":{"function":{"index":0,"name":"f"},"operator":"i32.add","offset":63,"source":null,"path":{"blocks":[0,1,2],"lines":[]}},"executions_in_path":5,"redundant_in_path":5}]}]}
 ;; $ afterimage redundancy run.aft --expressions --function f --format csv

@@ -20,7 +20,7 @@
 ;; | 106
 ;; ! afterimage: redundancy.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage redundancy run.aft
-;; | 160 of 163 executions of 5 loads (98.2%) read what was already available; 159 (97.5%) had been accessed in the same call
+;; | 160 of 163 executions of 5 loads (98.2%) read what was already available; 159 (97.5%) thanks to an access in the same call
 ;; |
 ;; | load                executed  redundant          same call          by path          mostly from             source  function
 ;; | @0x38  i32.load          100         99   99.0%         99   99.0%       99   99.0%  @0x45 i32.load   60.6%          loop
@@ -29,10 +29,10 @@
 ;; | @0x6a  i32.load8_u         1          0    0.0%          0    0.0%        0    0.0%  -                               twice
 ;; | @0x79  i64.load            1          0    0.0%          0    0.0%        0    0.0%  -                               main
 ;; |
-;; | --paths N shows the paths through which these came
+;; | --paths N shows the paths that made these redundant
 ;; ! afterimage: path of 304 executed blocks in 20 bytes
 ;; $ afterimage redundancy run.aft --function loop --paths 2
-;; | 159 of 160 executions of 2 loads of loop (99.4%) read what was already available; 159 (99.4%) had been accessed in the same call
+;; | 159 of 160 executions of 2 loads of loop (99.4%) read what was already available; 159 (99.4%) thanks to an access in the same call
 ;; |
 ;; | load             executed  redundant          same call          by path          mostly from             source  function
 ;; | @0x38  i32.load       100         99   99.0%         99   99.0%       99   99.0%  @0x45 i32.load   60.6%          loop
@@ -48,13 +48,13 @@
 ;; | times          in path  redundant there  from            in path
 ;; |    60  100.0%  1.2.4             always  @0x38 i32.load  the same execution of it
 ;; $ afterimage redundancy run.aft --function twice --exact-only
-;; | 1 of 2 executions of 2 loads of twice (50.0%) read what was already available; 0 (0.0%) had been accessed in the same call
+;; | 1 of 2 executions of 2 loads of twice (50.0%) read what was already available; 0 (0.0%) thanks to an access in the same call
 ;; |
 ;; | load                executed  redundant          same call        mostly from             source  function
 ;; | @0x65  i32.load8_u         1          1  100.0%          0  0.0%  @0x79 i64.load  100.0%          twice
 ;; | @0x6a  i32.load8_u         1          0    0.0%          0  0.0%  -                               twice
 ;; |
-;; | --paths N shows the paths through which these came
+;; | --paths N shows the paths that made these redundant
 ;; $ afterimage redundancy run.aft --function main --format csv
 ;; | function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times
 ;; | 2,main,121,i64.load,,,1,0,0,0,,,,

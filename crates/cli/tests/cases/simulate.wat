@@ -214,7 +214,7 @@
 ;; | {"schema":"afterimage/simulate-worst/2","simulation":"--cache 128,2,16","executions":193,"missed":41}
 ;; | {"function":{"index":1,"name":"sum"},"operator":"i32.load","offset":123,"source":null,"executions":128,"missed":24,"sample":[33,37,45,49,57,61,69,73,81,85,93,97,105,109,117,125],"producers":[{"from":"operator","function":{"index":1,"name":"sum"},"operator":"i32.shl","offset":122,"source":null,"misses":16}],"command":"afterimage slice run.aft --at @0x7b#125 --operand 1"}
 ;; $ afterimage slice run.aft --at @0x7b#125 --operand 1 --by statement
-;; | what operand 1 of @0x7b#125, `i32.load` at t=382, depends on: 4 statements, 123 executions of them
+;; | what operand 1 of @0x7b#125, `i32.load` at t=382, depends on: 4 statements, 123 executions
 ;; |
 ;; | sum
 ;; | times   of  offset  line  text

@@ -18,7 +18,7 @@
 ;; $ afterimage record --invoke run -o run.aft FILE
 ;; ! afterimage: slice-moved.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage slice run.aft --at end --address 0..3 --by statement
-;; | what 0x0..0x3 at the end depends on: 4 statements, 4 executions of them
+;; | what 0x0..0x3 at the end depends on: 4 statements, 4 executions
 ;; | and 1 byte of memory as they were before the run
 ;; |
 ;; | run
@@ -30,7 +30,7 @@
 ;; ! afterimage: path of 7 executed blocks in 12 bytes
 ;; ! afterimage: values of 13 executed statements in 40 bytes (3.0769 a statement)
 ;; $ afterimage slice run.aft --at end --address 4..7 --by statement
-;; | what 0x4..0x7 at the end depends on: 7 statements, 7 executions of them
+;; | what 0x4..0x7 at the end depends on: 7 statements, 7 executions
 ;; | and 1 byte of memory as they were before the run
 ;; |
 ;; | grade
@@ -46,13 +46,13 @@
 ;; |     1   1  @0x81         call $grade
 ;; |     1   1  @0x83         i32.store
 ;; $ afterimage slice run.aft --at end --address 4..7 --by statement --data-only
-;; | what 0x4..0x7 at the end depends on: 1 statement, 1 execution of them
+;; | what 0x4..0x7 at the end depends on: 1 statement, 1 execution
 ;; |
 ;; | run
 ;; | times  of  offset  line  text
 ;; |     1   1  @0x83         i32.store
 ;; $ afterimage slice run.aft --at end --address 0..3 --by statement --depth 2
-;; | what 0x0..0x3 at the end depends on over at most 2 dependences: 2 statements, 2 executions of them
+;; | what 0x0..0x3 at the end depends on over at most 2 dependences: 2 statements, 2 executions
 ;; |
 ;; | run
 ;; | times  of  offset  line  text

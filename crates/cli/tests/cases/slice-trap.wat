@@ -16,7 +16,7 @@
 ;; ! afterimage: slice-trap.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
 ;; = 134
 ;; $ afterimage slice run.aft --trap --by statement
-;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on: 7 statements, 15 executions of them
+;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on: 7 statements, 15 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | share
@@ -34,7 +34,7 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: values of 13 executed statements in 25 bytes (1.9231 a statement)
 ;; $ afterimage slice run.aft --trap --thin --by statement
-;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on: 3 statements, 4 executions of them
+;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on: 3 statements, 4 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | share
@@ -46,7 +46,7 @@
 ;; |     1   1  @0x43         i32.load
 ;; |     2   2  @0x5e         i32.sub
 ;; $ afterimage slice run.aft --trap --data-only --depth 2 --by statement
-;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on over at most 2 dependences: 2 statements, 3 executions of them
+;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on over at most 2 dependences: 2 statements, 3 executions
 ;; |
 ;; | share
 ;; | times  of  offset  line  text
@@ -56,7 +56,7 @@
 ;; | times  of  offset  line  text
 ;; |     2   2  @0x5e         i32.sub
 ;; $ afterimage slice run.aft --at share#last --by statement
-;; | what share#last, `i32.div_u` at t=9, depends on: 7 statements, 15 executions of them
+;; | what share#last, `i32.div_u` at t=9, depends on: 7 statements, 15 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | share
@@ -72,7 +72,7 @@
 ;; |     2   2  @0x66         i32.lt_u
 ;; |     2   2  @0x67         br_if $again
 ;; $ afterimage slice run.aft --at @0x43#1 --forward --by statement
-;; | what depends on @0x43#1, `i32.load` at t=1: 8 statements, 17 executions of them
+;; | what depends on @0x43#1, `i32.load` at t=1: 8 statements, 17 executions
 ;; |
 ;; | share
 ;; | times  of  offset  line  text

@@ -22,7 +22,7 @@
 ;; $ afterimage record -o run.aft FILE
 ;; ! afterimage: slice.wat returned; 1 host call recorded in run.aft (N)
 ;; $ afterimage slice run.aft --at @0xd8 --by statement
-;; | what @0xd8#1, `i32.store` at t=12, depends on: 18 statements, 22 executions of them
+;; | what @0xd8#1, `i32.store` at t=12, depends on: 18 statements, 22 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | double
@@ -54,7 +54,7 @@
 ;; ! afterimage: path of 12 executed blocks in 14 bytes
 ;; ! afterimage: values of 26 executed statements in 81 bytes (3.1154 a statement)
 ;; $ afterimage slice run.aft --at double --by statement
-;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
+;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | double
@@ -78,7 +78,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; |     1   1  @0xbc         call $double
 ;; $ afterimage slice run.aft --at double
-;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
+;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | Statements without a known line (--by statement lists them)
@@ -87,7 +87,7 @@
 ;; |          4           8  sum
 ;; |          7           7  start
 ;; $ afterimage slice run.aft --at double --data-only --by statement
-;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | double
@@ -106,7 +106,7 @@
 ;; |     1   1  @0xaa         memory.copy
 ;; |     1   1  @0xb9         i32.load
 ;; $ afterimage slice run.aft --at double --thin --by statement
-;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | double
@@ -125,7 +125,7 @@
 ;; |     1   1  @0xaa         memory.copy
 ;; |     1   1  @0xb9         i32.load
 ;; $ afterimage slice run.aft --at double --control-only --by statement
-;; | what double#1, `i32.add` at t=9, depends on: 3 statements, 3 executions of them
+;; | what double#1, `i32.add` at t=9, depends on: 3 statements, 3 executions
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -148,7 +148,7 @@
 ;; | 3,start,12,170,,,1,1
 ;; | 3,start,19,185,,,1,1
 ;; $ afterimage slice run.aft --at double --chain
-;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
+;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | Statements without a known line (--by statement lists them)
@@ -172,7 +172,7 @@
 ;; ! afterimage: --chain writes only text; for other formats use afterimage why
 ;; = 125
 ;; $ afterimage slice run.aft --at sum --forward --by statement
-;; | what depends on sum#1 (4 statements): 17 statements, 25 executions of them
+;; | what depends on sum#1 (4 statements): 17 statements, 25 executions
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -200,7 +200,7 @@
 ;; |     1   1  @0xd7         i32.xor
 ;; |     1   1  @0xd8         i32.store
 ;; $ afterimage slice run.aft --at double --chop sum#last --by statement
-;; | how sum#last (4 statements) influenced double#1, `i32.add` at t=9: 10 statements, 14 executions of them
+;; | how sum#last (4 statements) influenced double#1, `i32.add` at t=9: 10 statements, 14 executions
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -223,7 +223,7 @@
 ;; $ afterimage slice run.aft --at sum#1 --chop double --by statement
 ;; | how double#1, `i32.add` at t=9 influenced sum#1 (4 statements): nothing that was executed
 ;; $ afterimage slice run.aft --at double --algorithm edges --by statement --limit 4
-;; | what statements of double#1, `i32.add` at t=9, ever depended on: 12 statements, 20 executions of them
+;; | what statements of double#1, `i32.add` at t=9, ever depended on: 12 statements, 20 executions
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -236,7 +236,7 @@
 ;; |     3   3  @0x84         i32.sub
 ;; | … 8 more statements: --limit shows others
 ;; $ afterimage slice run.aft --at double --algorithm nodes --by statement
-;; | what statements of double#1, `i32.add` at t=9, may depend on, by the code: 21 statements, 29 executions of them
+;; | what statements of double#1, `i32.add` at t=9, may depend on, by the code: 21 statements, 29 executions
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -268,7 +268,7 @@
 ;; |     1   1  @0xd8         i32.store
 ;; |     1   1  @0xdf         i32.store
 ;; $ afterimage slice run.aft --at double --depth 1 --by statement
-;; | what double#1, `i32.add` at t=9, depends on directly: 3 statements, 3 executions of them
+;; | what double#1, `i32.add` at t=9, depends on directly: 3 statements, 3 executions
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -305,7 +305,7 @@
 ;; | 3,start,19,185,,,1,1
 ;; ! afterimage: kept as "doubled": 7 statements; show it again with: afterimage slice run.aft --saved doubled
 ;; $ afterimage slice run.aft --saved doubled
-;; | what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
+;; | what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | Statements without a known line (--by statement lists them)
@@ -339,7 +339,7 @@
 ;; | lenses    paths, full
 ;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each
 ;; | values    26 executed statements from t=1 to t=12 in 1 epoch: 81 bytes, 3.115 bytes each
-;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
+;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions
 ;; | size      N
 ;; |
 ;; | Before you share this file: whoever gets it learns
@@ -352,7 +352,7 @@
 ;; | slice "doubled", 10 executions: the same when it is computed again
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage slice run.aft --at end --address 44..47 --thin --by statement
-;; | what 0x2c..0x2f at the end depends on: 8 statements, 11 executions of them
+;; | what 0x2c..0x2f at the end depends on: 8 statements, 11 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | double
@@ -399,7 +399,7 @@
 ;; ! afterimage: run.aft: 2 statements at sum#1 have an operand left; name one: @0x76 i32.add, @0x84 i32.sub
 ;; = 125
 ;; $ afterimage slice run.aft --at sum#1 --operand value --thin --by statement
-;; | what operand value of sum#1, `i32.store` at t=3, depends on: 2 statements, 2 executions of them
+;; | what operand value of sum#1, `i32.store` at t=3, depends on: 2 statements, 2 executions
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | sum

@@ -39,7 +39,7 @@
 ;; |     ↑ loaded at @0x7d#1 in gap ← stored at @0x77#1 ← loaded at @0x74#1
 ;; |       with another part: afterimage deps run.aft --at @0x7d#1 --data
 ;; |   byte 3 of standard input, 'W'
-;; |       fd_read provided it in call 1 of the host, at t=1
+;; |       fd_read provided it in host call 1, at t=1
 ;; $ afterimage why run.aft --at @0xb0
 ;; | 0 at @0xb0#1 in sign
 ;; | comes from byte 2 of standard input, ' ', 7 steps back
@@ -51,7 +51,7 @@
 ;; |   4096 (0x1000) = 32 << 7             @0x9e#1 in sign  t=5
 ;; |     ↑ loaded at @0x99#1 in sign
 ;; |   byte 2 of standard input, ' '
-;; |       fd_read provided it in call 1 of the host, at t=1
+;; |       fd_read provided it in host call 1, at t=1
 ;; $ afterimage why run.aft --at @0xd7
 ;; | 87 at @0xd7#1 in product
 ;; | comes from byte 3 of standard input, 'W', 6 steps back
@@ -62,7 +62,7 @@
 ;; |   5701632 (0x570000) = 87 << 16       @0xca#1 in product  t=7
 ;; |     ↑ loaded at @0xc5#1 in product
 ;; |   byte 3 of standard input, 'W'
-;; |       fd_read provided it in call 1 of the host, at t=1
+;; |       fd_read provided it in host call 1, at t=1
 ;; $ afterimage why run.aft --at @0x101
 ;; | 0 at @0x101#1 in float
 ;; | comes from bytes 0..3 of standard input, 6 steps back
@@ -71,4 +71,4 @@
 ;; |     ↑ loaded at @0xee#1 in float ← stored at @0xe5#1 ← loaded at @0xe2#1
 ;; |       with another part: afterimage deps run.aft --at @0xee#1 --data
 ;; |   bytes 0..3 of standard input
-;; |       fd_read provided it in call 1 of the host, at t=1
+;; |       fd_read provided it in host call 1, at t=1

@@ -43,7 +43,7 @@
 ;; |     ↑ loaded at @0x93#1 in thrown ← stored at @0x8e#1
 ;; |   the constant 6                      @0x8e#1 in thrown  t=1
 ;; $ afterimage slice run.aft --trap --by statement
-;; | what `throw` at @0x58 in throws, t=3, where the run ended (threw an exception that nothing caught), depends on: 6 statements, 6 executions of them
+;; | what `throw` at @0x58 in throws, t=3, where the run ended (threw an exception that nothing caught), depends on: 6 statements, 6 executions
 ;; |
 ;; | throws
 ;; | times  of  offset  line  text
@@ -60,7 +60,7 @@
 ;; |     1   1  @0x93         i32.load
 ;; |     1   1  @0x96         call $looks
 ;; $ afterimage slice run.aft --trap --thin --depth 1 --by statement
-;; | what `throw` at @0x58 in throws, t=3, where the run ended (threw an exception that nothing caught), depends on directly: 2 statements, 2 executions of them
+;; | what `throw` at @0x58 in throws, t=3, where the run ended (threw an exception that nothing caught), depends on directly: 2 statements, 2 executions
 ;; |
 ;; | throws
 ;; | times  of  offset  line  text
@@ -79,7 +79,7 @@
 ;; |     ↑ loaded at @0xa4#1 in again ← stored at @0x9f#1
 ;; |   the constant 6                      @0x9f#1 in again  t=1
 ;; $ afterimage slice run.aft --trap --data-only --by statement
-;; | what `throw_ref` at @0x86 in passes, t=5, where the run ended (threw an exception that nothing caught), depends on: 4 statements, 4 executions of them
+;; | what `throw_ref` at @0x86 in passes, t=5, where the run ended (threw an exception that nothing caught), depends on: 4 statements, 4 executions
 ;; |
 ;; | throws
 ;; | times  of  offset  line  text
@@ -104,7 +104,7 @@
 ;; |   1 = 9 > 5                           @0xb0#1 in empty  t=1
 ;; |   argument 1 of the host's call to empty
 ;; $ afterimage slice run.aft --trap --by statement
-;; | what `throw` at @0xb3 in empty, t=2, where the run ended (threw an exception that nothing caught), depends on: 3 statements, 3 executions of them
+;; | what `throw` at @0xb3 in empty, t=2, where the run ended (threw an exception that nothing caught), depends on: 3 statements, 3 executions
 ;; |
 ;; | empty
 ;; | times  of  offset  line  text

@@ -79,7 +79,7 @@
 ;; ! afterimage: why-trap-parts.wat threw an exception that nothing caught; 0 host calls recorded in run.aft
 ;; = 134
 ;; $ afterimage slice run.aft --trap --by statement
-;; | what `throw_ref` at @0xd0 in computed, t=2, where the run ended (threw an exception that nothing caught), depends on: 2 statements, 2 executions of them
+;; | what `throw_ref` at @0xd0 in computed, t=2, where the run ended (threw an exception that nothing caught), depends on: 2 statements, 2 executions
 ;; |
 ;; | computed
 ;; | times  of  offset  line  text

@@ -44,7 +44,7 @@
 ;; |   242 = 121 * 2                       @0xba#1 in twice  t=50
 ;; |     ↑ read at @0xf8#1 in _start ← written at @0xf4#1 ← loaded at @0xf0#1 ← copied at @0xd9#1
 ;; |   byte 4 of standard input, 'y'
-;; |       fd_read provided it in call 3 of the host, at t=6
+;; |       fd_read provided it in host call 3, at t=6
 ;; $ afterimage why run.aft --at @0x11c
 ;; | 102, stored at @0x11c#1 in _start,
 ;; | comes from byte 4 of standard input, 'y', 12 steps back
@@ -59,7 +59,7 @@
 ;; |   242 = 121 * 2                       @0xba#1 in twice  t=50
 ;; |     ↑ read at @0xf8#1 in _start ← written at @0xf4#1 ← loaded at @0xf0#1 ← copied at @0xd9#1
 ;; |   byte 4 of standard input, 'y'
-;; |       fd_read provided it in call 3 of the host, at t=6
+;; |       fd_read provided it in host call 3, at t=6
 ;; $ afterimage why run.aft --at @0x123
 ;; | 1600 at @0x123#1 in _start
 ;; | comes from a local that nothing wrote, which is 0, 41 steps back
@@ -80,7 +80,7 @@
 ;; | comes from bytes 3..7 of standard input, one step back
 ;; |     ↑ copied at @0xd9#1 in _start
 ;; |   bytes 3..7 of standard input
-;; |       fd_read provided it in call 3 of the host, at t=6
+;; |       fd_read provided it in host call 3, at t=6
 ;; $ afterimage why run.aft --at @0xb0#2
 ;; | 0, given by the call at @0xb0#2 in get,
 ;; | comes from what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
@@ -128,7 +128,7 @@
 ;; |   n3 -> n3_0 [style=dashed];
 ;; |   n4 [label="242 = 121 * 2\l@0xba#1 in twice  t=50\l"];
 ;; |   n3 -> n4;
-;; |   n5 [label="byte 4 of standard input, 'y'\lfd_read provided it in call 3 of the host, at t=6\l", shape=ellipse];
+;; |   n5 [label="byte 4 of standard input, 'y'\lfd_read provided it in host call 3, at t=6\l", shape=ellipse];
 ;; |   n4 -> n5 [label="read at @0xf8#1 in _start\lwritten at @0xf4#1 in _start\lloaded at @0xf0#1 in _start\lcopied at @0xd9#1 in _start\l"];
 ;; | }
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format csv

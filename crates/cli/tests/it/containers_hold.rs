@@ -355,15 +355,15 @@ fn what_else_libcxx_has_is_what_the_program_prints() {
         &sandbox,
         "run.cpp",
         &[
-            "lost_bits = { <damaged, or not yet initialised: its elements are outside the memory> }",
+            "lost_bits = { <damaged, or not yet initialised: its elements are outside memory> }",
             "no_alternative = { <damaged, or not yet initialised: its index selects no alternative> }",
             "valueless = valueless",
             "round = { 1, <damaged, or not yet initialised: its links form a circle> }",
             "cut = { 3, <damaged, or not yet initialised: a link leads to nothing> }",
-            "lost_text = { <damaged, or not yet initialised: its text is outside the memory> }",
+            "lost_text = { <damaged, or not yet initialised: its text is outside memory> }",
             "lost_owner = { <damaged, or not yet initialised: it has no count of its owners> }",
             "lost_function = { <damaged, or not yet initialised: it neither has a target nor lacks one> }",
-            "lost_span = { <damaged, or not yet initialised: its elements are outside the memory> }",
+            "lost_span = { <damaged, or not yet initialised: its elements are outside memory> }",
         ],
     );
 }
@@ -382,7 +382,7 @@ fn what_else_rust_has_is_what_the_program_prints() {
             "unowned = { <damaged, or not yet initialised: it has no owner> }",
             "odd = { <damaged, or not yet initialised: it has more nanoseconds than a second> }",
             "neither = { <damaged, or not yet initialised: it is neither true nor false> }",
-            "lost = { <damaged, or not yet initialised: its elements are outside the memory> }",
+            "lost = { <damaged, or not yet initialised: its elements are outside memory> }",
             // This is a function item, which the debug information describes as a pointer.
             "mapped = { iter = { … f = <it has no bytes> }",
             // There is no table of methods at this address.

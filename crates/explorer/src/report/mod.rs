@@ -143,7 +143,7 @@ fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
 
-/// A table of the user's own code and, folded, the same table of all code.
+/// Returns a table of the user's own code and, folded, the same table of all code.
 fn mine_first(
     out: &mut dyn Write,
     session: &Session,
@@ -164,13 +164,13 @@ fn mine_first(
     Ok(())
 }
 
-/// The name of a function as people write it.
+/// Returns the name of a function as people write it.
 fn short<'n>(function: &'n Value, names: &'n NamesDocument) -> &'n str {
     let name = function["name"].as_str().unwrap_or_default();
     names.names.get(name).map_or(name, String::as_str)
 }
 
-/// Stacks with such names.
+/// Replaces the names of functions in stacks by the names that people write.
 fn shorter(stacks: &str, names: &NamesDocument) -> String {
     let lines = stacks.lines().map(|line| {
         let (stack, blocks) = line.rsplit_once(' ').unwrap_or((line, ""));

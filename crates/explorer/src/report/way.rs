@@ -68,7 +68,7 @@ fn is_library(step: &Value) -> bool {
     place(step)["library"] == true
 }
 
-/// The place of a step.
+/// Returns the place of a step.
 fn place(step: &Value) -> &Value {
     match step["step"].as_str() {
         Some("again") => &step["back"]["place"],

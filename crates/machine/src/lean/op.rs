@@ -215,7 +215,7 @@ pub(super) struct Access {
     pub plus: Action,
     /// The address (`a` + `b` × `number`) + `c`, where `c` is not a register.
     pub scaled: Option<Action>,
-    /// Like `plain`, but writes the signed constant `b`.
+    /// Like `plain`, but for storing the signed constant `b`.
     pub constant: Option<Action>,
 }
 

@@ -16,8 +16,9 @@ pub struct WrittenLinesBuilder {
     /// For each level from 1 on, the lines written in the incomplete vertex, and the number of its
     /// children.
     levels: Vec<(LineSet, usize)>,
-    /// The ends of stretches, encoded as in the index, and their number.
+    /// The ends of stretches, encoded as in the index.
     clocks: Vec<u8>,
+    /// The number of stretches that have ended.
     ended: u64,
     /// The number of chunks of each vertex.
     chunks: Vec<u8>,

@@ -76,7 +76,7 @@ impl Question for Arguments {
     const TITLE: &'static str = "When a condition holds, or which functions have a name";
     const ABOUT: &'static str = "At which executions of a line or function a condition about \
         its variables holds (`at` and `where`: the first, the last, all of them, or how many), \
-        or which functions have names that contain a text (`name`).";
+        or which functions have names that contain a string (`name`).";
 
     fn reports() -> Vec<Value> {
         vec![

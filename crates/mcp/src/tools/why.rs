@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// `value`, `condition`.
     operand: Option<String>,
     /// A part of the program's output: a byte by its number from 0, `line:N`, `line:N:COLUMN`,
-    /// `line:last`, or a text that it printed.
+    /// `line:last`, or a string that it printed.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,

@@ -51,7 +51,10 @@ impl Question for Arguments {
         let place = report.cause.kind.place();
         let leads = place.map(|place| {
             let about = (
-                format!("where what decided it came from, at {}", place.described()),
+                format!(
+                    "where the deciding value came from, at {}",
+                    place.described()
+                ),
                 !place.library,
             );
             next("why", &self.recording, json!({ "at": place.at }), about)

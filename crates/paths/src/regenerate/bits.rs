@@ -6,8 +6,9 @@ use super::RegenerateError;
 /// first at the top. No number crosses a word's end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
-    /// The rest of the current word, and the number of bits left in it.
+    /// The rest of the current word.
     word: u64,
+    /// The number of bits left in the current word.
     left: u32,
     /// The next word, which has at least one bit, or 0 for none.
     next: u64,

@@ -192,8 +192,8 @@ impl AlikeReport {
 }
 
 impl DiffReport {
-    /// The follow-up question about the effects of a replaced operator that gave a different
-    /// result.
+    /// Returns the follow-up question about the effects of a replaced operator that gave a
+    /// different result.
     pub(super) fn guilty(
         &self,
         scene: &StepScene<'_>,

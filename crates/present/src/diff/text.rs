@@ -481,7 +481,7 @@ fn line_counts(
     if lines.is_empty() {
         writeln!(
             out,
-            "each of {} ran equally often in both",
+            "each line ran equally often in both runs ({})",
             counted(report.known_lines as u64, "line")
         )?;
         return Ok(());

@@ -39,9 +39,9 @@ pub struct InfoOriginal {
     pub bytes: u64,
     /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,
-    /// The same factor, with one control dependence for each block.
+    /// The same factor, but with one control dependence counted for each block.
     pub factor_by_block: f64,
-    /// The same factor, with the bytes per statement from Table I of the paper.
+    /// The same factor, but computed with the bytes per statement from Table I of the paper.
     pub factor_by_table: f64,
 }
 

@@ -76,9 +76,11 @@ pub struct MatchFound {
     /// The number of operands with a counterpart in the right place, and the total number of
     /// operands.
     pub operands: [u32; 2],
-    /// The same numbers for the users of the statement's value.
+    /// The number of users of the statement's value with a counterpart in the right place, and the
+    /// total number of these users.
     pub users: [u32; 2],
-    /// The same numbers for the statement's neighbours.
+    /// The number of the statement's neighbours with a counterpart in the right place, and the
+    /// total number of its neighbours.
     pub neighbours: [u32; 2],
     /// Whether the functions have the same name.
     pub same_name: bool,

@@ -49,7 +49,7 @@ pub fn redundancy_text(
     match report.of {
         RedundancyOf::Loads => writeln!(
             out,
-            "{subject} read what was already available; {} ({}) had been accessed in the same call",
+            "{subject} read what was already available; {} ({}) thanks to an access in the same call",
             grouped(report.within),
             percent(report.within, report.executions),
         )?,

@@ -27,7 +27,7 @@ pub(super) fn ways(
 ) -> Result<(), PresentError> {
     if report.ways == 0 {
         if report.redundant > 0 {
-            writeln!(out, "\n--paths N shows the paths through which these came")?;
+            writeln!(out, "\n--paths N shows the paths that made these redundant")?;
         }
         return Ok(());
     }

@@ -488,7 +488,7 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
     (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
 }
 
-/// Parses the members that a text lists, with their values: `a = 1, b = { 2, 3 }`. Returns `None`
+/// Parses the members that a string lists, with their values: `a = 1, b = { 2, 3 }`. Returns `None`
 /// if the text is not such a list.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);

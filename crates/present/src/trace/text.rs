@@ -100,8 +100,8 @@ where
     Ok(rows.close()?.or_else(|| further(scene, visits, reached)))
 }
 
-/// Where to continue after the last visit. The path may end before the window, if only a stretch of
-/// it was read.
+/// Returns the place at which to continue after the last visit. The path may end before the window,
+/// if only a stretch of it was read.
 fn further<S: Segments>(
     scene: &Scene<'_, S>,
     visits: &Visits<'_, S>,
@@ -132,7 +132,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// Where to continue with this gap.
+    /// Returns the time at which to continue with this gap.
     fn next(&self, reverse: bool) -> u64 {
         match reverse {
             true => self.times.end - 1,
@@ -271,7 +271,7 @@ where
     }
 }
 
-/// Why a path has no line of its own, if it has none.
+/// Returns the reason why a path has no line of its own, or `None` if it has one.
 fn gap_of<S: Segments>(
     scene: &Scene<'_, S>,
     visit: Visit,

@@ -14,8 +14,9 @@ pub struct WhyDot<'o> {
     /// The receiver.
     pub out: &'o mut dyn Write,
     vertices: u64,
-    /// The label and style of the next arrow.
+    /// The lines of the label of the next arrow.
     label: Vec<String>,
+    /// The style of the next arrow.
     style: &'static str,
 }
 

@@ -30,8 +30,8 @@ pub struct WhyHead {
     /// library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// The last write to the variable's place since the call began, because of which the place may
-    /// hold another value.
+    /// The last write to the variable's place since the call began. It may have put another value
+    /// there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }

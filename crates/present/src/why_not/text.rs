@@ -85,7 +85,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Returns the clause that a place was not executed, which precedes the reason.
+/// Returns the clause that says that a place was not executed. The reason follows it.
 pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> String {
     let at = plain(at);
     if after == 0 {
@@ -114,9 +114,9 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
 fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
     let at = plain(at);
     let which = if after == 0 {
-        "the last time"
+        "the last time,"
     } else {
-        "the first time then"
+        "the first time after that,"
     };
     match &cause.kind {
         WhyNotKind::Branch {

@@ -128,7 +128,11 @@ fn object(text: &mut String, schema: &Value) {
                 let _ = writeln!(text, "- `{word}`: {description}");
             }
             None => {
-                let _ = writeln!(text, "**{}** {description}\n", title(kind));
+                let line = match title(kind) {
+                    title if title.is_empty() => format!("**{description}**"),
+                    title => format!("**{title}** {description}"),
+                };
+                let _ = writeln!(text, "{}\n", line.trim_end());
                 if kind["properties"].is_object() {
                     fields(text, kind);
                     text.push('\n');
@@ -160,7 +164,11 @@ fn title(kind: &Value) -> String {
     let reference = kind["$ref"].as_str().map(|_| format!("{}.", of(kind)));
     match (tag, reference) {
         (Some(tag), Some(also)) => format!("{tag} Also the fields of {also}"),
-        (tag, reference) => tag.or(reference).unwrap_or_default(),
+        (tag, reference) => {
+            let null = kind["type"] == "null";
+            let null = null.then(|| "`null`.".to_owned());
+            tag.or(reference).or(null).unwrap_or_default()
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Names, demangle};
 use crate::nearest::nearest;
 use crate::source::{FileId, Location, SourceMap};
 
-/// The reason why a text does not name a function.
+/// The reason why a string does not name a function.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// The index is larger than the index of the last function.
@@ -95,7 +95,7 @@ pub(super) struct Lookup {
 }
 
 impl Names {
-    /// Finds the function that a text names. The first rule that matches wins:
+    /// Finds the function that a string names. The first rule that matches wins:
     ///
     /// 1. a decimal index or `func[12]`;
     /// 2. the name as the module holds it;

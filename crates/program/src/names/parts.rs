@@ -51,7 +51,8 @@ fn implementation(text: &str) -> Option<&str> {
     (!rest.starts_with(is_word)).then(|| rest.trim_start())
 }
 
-/// Returns the position at which a bracket at the beginning of a text is closed, or the text's end.
+/// Returns the position at which a bracket at the beginning of a string is closed, or the string's
+/// end.
 fn closed(text: &str) -> usize {
     let mut open: Vec<u8> = Vec::new();
     let bytes = text.as_bytes();
@@ -111,8 +112,8 @@ pub(super) struct Segment<'t> {
 }
 
 impl<'t> Segment<'t> {
-    /// Reads the segment at the beginning of a text. Returns the segment with its length, which is
-    /// at least one character unless the text is empty.
+    /// Reads the segment at the beginning of a string. Returns the segment with its length, which
+    /// is at least one character unless the text is empty.
     fn read(text: &'t str) -> (Self, usize) {
         let first = text.chars().next();
         let mut at = if text.starts_with(ANONYMOUS) {
@@ -188,7 +189,7 @@ const OPERATORS: [&str; 39] = [
     "^", "&", "|", "~", "!", "=", ",",
 ];
 
-/// Returns the length of an operator's name at the beginning of a text, without arguments and
+/// Returns the length of an operator's name at the beginning of a string, without arguments and
 /// parameters.
 fn operator(text: &str) -> Option<usize> {
     const WORD: &str = "operator";

@@ -20,8 +20,9 @@ pub(super) struct Walk<'a> {
     validator: FuncValidator<ValidatorResources>,
     pub(super) walked: Walked<'a>,
     stack: StackWalk<'a>,
-    /// The last entered code block, and the next code block.
+    /// The last entered code block.
     block: BlockId,
+    /// The next code block.
     next_block: BlockId,
     /// For each variable, the block that last used it, and its value there.
     current: Vec<(BlockId, ValueId)>,

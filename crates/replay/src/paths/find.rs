@@ -22,7 +22,7 @@ use afterimage_wpp::{
 
 use super::Numbering;
 
-/// The reason why a text is not a pattern of a program.
+/// The reason why a string is not a pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
     /// The text does not have the form of a pattern.

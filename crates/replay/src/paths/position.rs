@@ -96,7 +96,7 @@ pub struct Positions<'a, S> {
     lines: RefCell<HashMap<FuncId, Rc<FunctionLines>>>,
 }
 
-/// The reason why a text is not a position of a run. `E` is the reason why a segment of its path
+/// The reason why a string is not a position of a run. `E` is the reason why a segment of its path
 /// cannot be loaded.
 #[derive(Debug, ThisError)]
 pub enum PositionError<E: Error + 'static> {
@@ -264,7 +264,7 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the same positions, but reports to `remarks` the interpretation of texts that are
+    /// Returns the same positions, but reports to `remarks` the interpretation of strings that are
     /// not taken literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {

@@ -79,7 +79,7 @@ pub struct Timeline<'a, S> {
     window: Window,
     limits: TimelineLimits,
     is_shown: &'a dyn Fn(FuncId) -> bool,
-    /// The next segment, and the current segment.
+    /// The number of the next segment to open.
     next: usize,
     segment: Option<Walked>,
     tasks: Vec<Task>,
@@ -122,7 +122,8 @@ struct Merged {
 }
 
 impl<'a, S: Segments> Timeline<'a, S> {
-    /// The calls in a window of the functions that are shown.
+    /// Returns an iterator over the calls in a window. It leaves out calls to functions that are
+    /// not shown.
     pub fn new(
         path: &'a WholePath<S>,
         window: Window,

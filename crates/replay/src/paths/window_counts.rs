@@ -30,9 +30,10 @@ pub struct WindowCounts {
 #[derive(Clone, Copy, Default)]
 struct Facts {
     length: u64,
-    /// The first and the last node that the surrounding activation executes in the rule, or none if
-    /// the rule is a call.
+    /// The first node that the surrounding activation executes in the rule, or `None` if the rule
+    /// is a call.
     first: Option<NodeId>,
+    /// The last such node, or `None` if the rule is a call.
     last: Option<NodeId>,
 }
 
@@ -57,7 +58,7 @@ struct OfNodes {
     parts: Vec<(NodeId, Range<u64>)>,
     /// The node that the current activation has just completed.
     before: Option<NodeId>,
-    /// The same node for each of the surrounding activations.
+    /// For each surrounding activation, the node that it has completed last.
     callers: Vec<Option<NodeId>>,
 }
 

@@ -35,8 +35,9 @@ pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
     asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
-    /// The number of requests for values that are not stored, and the reason in words.
+    /// The number of requests for values that are not stored.
     outside: Cell<u64>,
+    /// The reason why they are not stored, in words.
     why_outside: RefCell<String>,
     /// Values found before, by node execution, operator and variable. They are kept because finding
     /// each takes a search.
@@ -230,7 +231,7 @@ pub struct Moment<'m, 'a> {
     pub activation: &'m Activation<'a>,
     /// The contents that are known at the moment.
     pub contents: &'m dyn Contents,
-    /// The same activation at its beginning, if known.
+    /// The activation at its beginning, if known.
     pub entry: Option<&'m Activation<'a>>,
     /// The program that was run.
     pub program: &'a Program,

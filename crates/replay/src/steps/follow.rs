@@ -327,7 +327,7 @@ where
         let next = self.cursor.next()?;
         if let Some(visit) = next {
             match self.compile(visit.node) {
-                // The part that is missing from the path may never be executed.
+                // The run may end before it needs the part that is missing from the path.
                 Err(StepsError::Partial) => {}
                 compiled => compiled?,
             }

@@ -109,9 +109,9 @@ pub struct LineSteps<'a, S: Segments> {
     /// The largest number of activations around a step, if calls are skipped.
     level: usize,
     found: VecDeque<LineStep>,
-    /// The number of paths without lines since the last path with lines, and the number at which
-    /// functions without lines are skipped.
+    /// The number of paths without lines since the last path with lines.
     fruitless: u32,
+    /// The number of such paths after which functions without lines are skipped.
     patience: u32,
 }
 
@@ -172,9 +172,9 @@ struct Table {
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.
     first: HashMap<BlockId, OpId>,
-    /// The blocks that an exception may leave for a dispatch vertex, and the blocks to which
-    /// dispatch vertices lead.
+    /// The blocks that an exception may leave for a dispatch vertex.
     throws: HashSet<BlockId>,
+    /// The blocks to which dispatch vertices lead.
     caught: HashMap<BlockId, Option<Line>>,
 }
 

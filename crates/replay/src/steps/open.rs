@@ -21,8 +21,9 @@ pub struct OpenActivations {
     pub open: Vec<Open>,
     /// The arguments of the latest call.
     pub given: Vec<GlobalBits>,
-    /// The first and the last block of the current node.
+    /// The first block of the current node.
     first: u64,
+    /// The last block of the current node.
     last: u64,
 }
 

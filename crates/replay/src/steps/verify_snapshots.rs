@@ -162,8 +162,9 @@ impl Begun<'_> {
 struct Written<'a> {
     lines: Option<&'a WrittenLines>,
     segments: &'a [Summary],
-    /// The current segment, and the lines that it has written so far.
+    /// The current segment.
     segment: usize,
+    /// The lines that the current segment has written so far.
     set: LineSet,
 }
 

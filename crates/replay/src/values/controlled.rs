@@ -51,8 +51,9 @@ struct Walk<'a> {
     waits: Waits,
     /// The block that ends the walk.
     until: Option<BlockId>,
-    /// The current execution of a node, and the position of the next block in it.
+    /// The current execution of a node.
     visit: Visit,
+    /// The position of the next block in this node.
     at: usize,
     /// The block before the current block, if any.
     before: Option<BlockId>,

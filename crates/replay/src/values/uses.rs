@@ -1,5 +1,4 @@
-//! Finds direct data dependences in reverse, which are the users of the results of a statement's
-//! execution.
+//! Finds direct data dependences in reverse: all uses of the results of a statement's execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

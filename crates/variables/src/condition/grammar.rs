@@ -183,7 +183,7 @@ impl Reader<'_> {
             PathError::Syntax { at, expected } => {
                 self.at += at;
                 self.error(match expected {
-                    "the name of a variable" => "a variable, a number, a text or '('",
+                    "the name of a variable" => "a variable, a number, a string or '('",
                     other => other,
                 })
             }

@@ -137,11 +137,11 @@ fn errors_say_what_should_be_where() {
     for (text, why) in [
         (
             "",
-            "expected a variable, a number, a text or '(' at character 1",
+            "expected a variable, a number, a string or '(' at character 1",
         ),
         (
             "a ==",
-            "expected a variable, a number, a text or '(' at character 5",
+            "expected a variable, a number, a string or '(' at character 5",
         ),
         (
             "a == 1 b",

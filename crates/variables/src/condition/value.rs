@@ -38,13 +38,13 @@ impl Value {
             Self::Held(held) => {
                 let number = held.number;
                 let kind = match held.text.as_str() {
-                    text if text.starts_with('"') => "a text",
+                    text if text.starts_with('"') => "a string",
                     "nullopt" => "an empty optional",
                     _ => "a structure",
                 };
                 number.ok_or_else(|| format!("{kind} is not a number"))
             }
-            Self::Text(_) => Err("a text is not a number".to_owned()),
+            Self::Text(_) => Err("a string is not a number".to_owned()),
             Self::Unknown(why) => Err(why.clone()),
         }
     }
@@ -154,11 +154,11 @@ impl Value {
             (Self::Held(a), Self::Held(b)) if a.number.is_none() && b.number.is_none() => {
                 let whole = |held: &Held| {
                     if !held.text.starts_with('"') {
-                        Err("a structure is neither a number nor a text".to_owned())
+                        Err("a structure is neither a number nor a string".to_owned())
                     } else if held.text.ends_with('"') {
                         Ok(())
                     } else {
-                        Err("a text is not known in full".to_owned())
+                        Err("a string is not known in full".to_owned())
                     }
                 };
                 whole(a).and(whole(b)).map(|()| a.text == b.text)
@@ -185,7 +185,7 @@ impl Value {
             return if own.ends_with('"') {
                 Ok(own == quoted(text.as_bytes()))
             } else {
-                Err("a text is not known in full".to_owned())
+                Err("a string is not known in full".to_owned())
             };
         }
         // Only the names of constants and flags are compared, not values with contents.
@@ -199,8 +199,8 @@ impl Value {
             own.chars().all(is_part) && !own.starts_with(|sign: char| sign.is_ascii_digit());
         match (is_name, held.number) {
             (true, _) => Ok(own == text),
-            (false, Some(_)) => Err("a number is not a text".to_owned()),
-            (false, None) => Err("a structure is not a text".to_owned()),
+            (false, Some(_)) => Err("a number is not a string".to_owned()),
+            (false, None) => Err("a structure is not a string".to_owned()),
         }
     }
 

@@ -35,7 +35,7 @@ impl Reader<'_, '_> {
             .checked_sub(1)
             .and_then(|last| address.checked_add(last / 8));
         if last.is_some_and(|last| !self.is_there(last)) || (last.is_none() && count > 0) {
-            return Some(Items::damaged("its elements are outside the memory"));
+            return Some(Items::damaged("its elements are outside memory"));
         }
         let bit = |index: u64| Object {
             type_ref: of,

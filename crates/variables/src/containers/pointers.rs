@@ -70,7 +70,7 @@ impl Reader<'_, '_> {
         let whole = self.at(inner, address)?;
         // The counts come first, regardless of the order of members in the source.
         match self.word(address) {
-            None => return Some(Items::damaged("its value is outside the memory")),
+            None => return Some(Items::damaged("its value is outside memory")),
             Some(0) => return Some(Items::damaged(unowned)),
             Some(_) => {}
         }

@@ -36,9 +36,9 @@ pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> St
             1
         } else {
             return if bytes.is_empty() {
-                "<outside the memory>".to_owned()
+                "<outside memory>".to_owned()
             } else {
-                format!("{}<outside the memory>", quoted(&bytes))
+                format!("{}<outside memory>", quoted(&bytes))
             };
         };
         match chunk[..size].iter().position(|byte| *byte == 0) {
@@ -58,7 +58,7 @@ pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Mach
     let shown = usize::try_from(length).unwrap_or(usize::MAX).min(most);
     let mut bytes = vec![0; shown];
     if shown > 0 && !machine.memory(address, &mut bytes) {
-        return "<outside the memory>".into();
+        return "<outside memory>".into();
     }
     let more = if (shown as u64) < length { "…" } else { "" };
     format!("{}{more}", quoted(&bytes))
@@ -128,8 +128,8 @@ pub(super) fn wide_terminated(
         match units(at, 1, bytes, machine).as_deref() {
             Some([0]) => return wide(&found, bytes),
             Some([unit]) => found.push(*unit),
-            _ if found.is_empty() => return "<outside the memory>".to_owned(),
-            _ => return format!("{}<outside the memory>", wide(&found, bytes)),
+            _ if found.is_empty() => return "<outside memory>".to_owned(),
+            _ => return format!("{}<outside memory>", wide(&found, bytes)),
         }
     }
     format!("{}…", wide(&found, bytes))

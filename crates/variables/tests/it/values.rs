@@ -123,12 +123,12 @@ fn paths_that_lead_nowhere_say_why() {
     let far = 0x410 + 16 * 100_000_000u64;
     assert_eq!(
         show("p[100000000].key"),
-        format!("<address 0x{far:x} is outside the memory>")
+        format!("<address 0x{far:x} is outside memory>")
     );
     // Pointers wrap around.
     assert_eq!(
         show("p[-100].key"),
-        "<address 0xfffffdd0 is outside the memory>"
+        "<address 0xfffffdd0 is outside memory>"
     );
     assert_eq!(show("p[268435455].key"), "0");
     assert_eq!(
@@ -624,7 +624,7 @@ fn vectors_of_rust_are_their_elements() {
         "{}",
         show("v", &moment)
     );
-    assert_eq!(show("s", &moment), "<outside the memory>");
+    assert_eq!(show("s", &moment), "<outside memory>");
 }
 
 /// Returns slices with debug information in the form of the Zig and D compilers, from a unit with

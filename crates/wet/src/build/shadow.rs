@@ -28,8 +28,9 @@ pub(super) struct Shadow {
     /// Pages with entries for words, the oldest first. Some pages are listed twice, or no longer
     /// have such entries.
     open: VecDeque<u32>,
-    /// The size of all entries for words in bytes, and its limit.
+    /// The size in bytes of all entries for words.
     taken: usize,
+    /// The limit of this size.
     room: usize,
     /// The entry of unwritten bytes.
     first: Entry,

@@ -67,8 +67,9 @@ pub(super) struct Writers {
     first: Vec<u32>,
     /// The nodes, with their first sites, ascending.
     nodes: Vec<(u32, NodeId)>,
-    /// The first site of the current node, and the node's site for the host.
+    /// The first site of the current node.
     now: u32,
+    /// The current node's site for the host.
     host: u32,
     facts: Vec<Facts>,
     /// The sites that wrote in the group.

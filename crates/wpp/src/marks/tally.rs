@@ -37,8 +37,8 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Counts the marks of a segment. `open` holds the node that each open activation executed
-    /// last, at the segment's beginning when called and at its end on return. Time: linear in the
-    /// grammar.
+    /// last. The caller passes these nodes for the segment's beginning, and this function replaces
+    /// them by the nodes for its end. Time: linear in the grammar.
     ///
     /// A saturated count means that there are too many marks, or that the rule is never queried.
     pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {

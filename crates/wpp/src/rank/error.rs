@@ -16,6 +16,6 @@ pub enum TargetError {
     #[error("{0} is given twice")]
     Twice(NodeId),
     /// There are 2^64 occurrences or more.
-    #[error("there are more than can be counted")]
+    #[error("there are more occurrences than can be counted")]
     Uncountable,
 }

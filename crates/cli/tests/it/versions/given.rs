@@ -40,9 +40,8 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     for verb in ["diff", "match"] {
         let warned = |other: &str| {
             let ran = sandbox.run(&format!("{verb} a.aft {other}.aft"));
-            ran.stderr.contains(
-                "the host did not give both runs the same: first in call 1 of the host, fd_read",
-            )
+            ran.stderr
+                .contains("the host did not give both runs the same: first in host call 1, fd_read")
         };
         for (other, expected) in [
             ("b", false),
@@ -95,7 +94,7 @@ fn what_failed_is_no_reason_to_be_silent() {
     }
     for (other, expected) in [("b", true), ("same", false)] {
         let ran = sandbox.run(&format!("diff a.aft {other}.aft"));
-        let said = "first in call 3 of the host, fd_read";
+        let said = "first in host call 3, fd_read";
         assert_eq!(ran.stderr.contains(said), expected, "{other}: {ran:?}");
         assert_eq!(
             ran.stderr.contains("did not give both runs the same"),
@@ -125,7 +124,7 @@ fn random_numbers_are_the_same_with_the_same_seed() {
     ] {
         sandbox.ok(&format!("record {seed} -o {name}.aft {module}.wasm"));
     }
-    let said = "first in call 1 of the host, random_get (record both with the same --seed";
+    let said = "first in host call 1, random_get (record both with the same --seed";
     for (other, expected) in [("b", false), ("c", true), ("d", true)] {
         let ran = sandbox.run(&format!("diff a.aft {other}.aft"));
         assert_eq!(ran.stderr.contains(said), expected, "{other}: {ran:?}");

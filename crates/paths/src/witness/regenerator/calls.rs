@@ -1,4 +1,4 @@
-//! The beginning and end of activations.
+//! Begins and ends activations.
 
 use afterimage_ids::{EntityRef, FuncId};
 

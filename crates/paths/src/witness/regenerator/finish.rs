@@ -1,4 +1,5 @@
-//! The end of a run. When the tokens are used up, the known end says where the path stops.
+//! Regenerates the end of a run. When the tokens are used up, the recorded end shows where the path
+//! stops.
 
 use afterimage_ids::FuncId;
 use afterimage_program::BlockKind;

@@ -60,8 +60,9 @@ struct Remains {
 /// A rule that is being examined.
 struct Frame {
     rule: RuleId,
-    /// The next symbol, and the end, in the grammar's symbols.
+    /// The index of the next symbol among the grammar's symbols.
     next: u32,
+    /// The index after the last symbol.
     end: u32,
     /// The start of the rule's symbols in `found`.
     found: usize,

@@ -28,8 +28,9 @@ pub(super) enum Way {
 /// A rule that is being walked.
 struct Frame {
     rule: RuleId,
-    /// The next symbol, and the end, in the grammar's symbols.
+    /// The index of the next symbol among the grammar's symbols.
     next: u32,
+    /// The index after the last symbol.
     end: u32,
     /// The number of remaining walks.
     again: u64,
