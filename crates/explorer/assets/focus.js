@@ -134,6 +134,9 @@ export const namedAt = (t, offset) => ["moment", { at: `t=${t}`, offset: offset 
 /** The question for the stack and its variables. @param {string} at @returns {[string, Record<string, any>]} */
 export const stateAt = (at) => ["state", { at, depth: 24 }];
 
+/** The question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] @param {{ from?: string, to?: string }} [range] @returns {[string, Record<string, any>]} */
+export const executionsOf = ({ file, line }, by, range = {}) => ["executions", { at: `${file}:${line}`, limit: 2000, by, ...range }];
+
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */
 export async function goto(t, offset, more = {}) {
   given = await ask(...namedAt(t, offset), "goto");

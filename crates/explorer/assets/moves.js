@@ -1,7 +1,7 @@
 /** Moves through the run by line, execution or write, forward and backward. */
 import { ask, askAhead, Superseded } from "./api.js";
 import { h } from "./dom.js";
-import { called, frame, focus, go, goto, known, namedAt, onmoment, stateAt } from "./focus.js";
+import { called, executionsOf, frame, focus, go, goto, known, namedAt, onmoment, stateAt } from "./focus.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
 export function say(text) {
@@ -64,6 +64,8 @@ async function foresee() {
       const { doc } = await askAhead(...namedAt(next.t, next.offset));
       if (focus.at !== at) return;
       await askAhead(...stateAt(called(doc)));
+      if (focus.at !== at) return;
+      if (doc.arrives && !focus.from) await askAhead(...executionsOf(doc.source));
       if (focus.at !== at) return;
     }
   } catch { /* the move itself shows why it is impossible */ }

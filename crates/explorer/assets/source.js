@@ -1,7 +1,7 @@
 /** Shows source with exact counts and values, and the executions of a line. */
 import { ask, once, Superseded } from "./api.js";
 import { answered, color, column, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
-import { focus, frame, go, known, lineOf, onhint, onmoment } from "./focus.js";
+import { focus, frame, go, known, lineOf, onhint, onmoment, executionsOf } from "./focus.js";
 import { execution, say } from "./moves.js";
 import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
@@ -241,11 +241,12 @@ async function strip(file, line) {
   const into = made.below;
   const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
   try {
-    const answer = await ask("executions", { at: `${file}:${line}`, limit: 2000, by: focus.at, ...range }, "strip");
-    if (stripped !== key) return;
-    const { executions, count, by, within } = answer.doc;
     const now = known.moment;
     const onIt = now?.arrives && now.source?.file === file && now.source?.line === line;
+    // The name of the moment has its number, so that all executions of a line ask the same question.
+    const answer = await ask(...executionsOf({ file, line }, onIt ? undefined : focus.at, range), "strip");
+    if (stripped !== key) return;
+    const { executions, count, by, within } = answer.doc;
     const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": `${counted(within, "execution")} of line ${line} over time; the buttons beside go through them`, onclick: (/** @type {MouseEvent} */ clicked) => {
       const box = canvas.getBoundingClientRect();
       const t = first + ((clicked.clientX - box.left) / box.width) * (last - first);

@@ -137,7 +137,7 @@ impl Desk {
             return Response::refused(409, trouble);
         }
         let lane = match ask::lane(command, &parameters) {
-            Some(Lane::Values) if is_ahead => Lane::Ahead,
+            Some(Lane::Path | Lane::Values) if is_ahead => Lane::Ahead,
             Some(lane) => lane,
             None => {
                 return Response::refused(
