@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use afterimage::Session;
 use afterimage::diff::versions::{MatchQuery, matched};
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::arguments::{OutputArguments, formats, rows};
 use crate::exit::Exit;
@@ -60,9 +60,6 @@ pub(crate) struct Arguments {
 formats!(Text, Json, Csv);
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    if arguments.top.is_some() && arguments.format == Format::Csv {
-        bail!("--format csv always has all statements: leave out --limit");
-    }
     let (a, b) = (&arguments.a, &arguments.b);
     let sessions = [traced_whole(a)?, traced_whole(b)?];
     sessions.iter().try_for_each(Session::ensure_inputs)?;

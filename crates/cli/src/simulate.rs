@@ -183,10 +183,8 @@ impl Arguments {
                  function: leave out the # to list its instructions, then add it to one of them"
             );
         }
-        if self.top.is_some() && resolved.occurrence.is_some() {
-            bail!("--at {place}: that is one execution; leave out --limit");
-        }
-        if self.top.is_some() && !matches!(self.format, Format::Text) {
+        let is_one = resolved.occurrence.is_some();
+        if self.top.is_some() && !is_one && !matches!(self.format, Format::Text) {
             bail!(
                 "--limit only shortens the text of --at; the other formats have the whole history"
             );

@@ -150,10 +150,7 @@
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
 ;; | "'--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
-;; $ afterimage simulate run.aft --at @0x7b#35 --limit 3
-;; ! afterimage: run.aft: --at @0x7b#35: that is one execution; leave out --limit
-;; = 125
-;; $ afterimage simulate run.aft --at @0x7b#35 --cache 128,2,16
+;; $ afterimage simulate run.aft --at @0x7b#35 --limit 3 --cache 128,2,16
 ;; | @0x7b i32.load    in sum
 ;; | execution 35 hit the first level
 ;; | the last one before that missed is #33; the next one is #37

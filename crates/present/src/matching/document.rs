@@ -177,7 +177,8 @@ pub(super) fn match_document(report: &MatchView<'_>) -> Result<MatchDocument, Pr
     })
 }
 
-/// Writes a row for each statement of the second version (RFC 4180).
+/// Writes a row for each statement of the second version, at most as many as the report shows
+/// (RFC 4180).
 ///
 /// # Errors
 /// If `out` fails or a module cannot be read.
@@ -194,7 +195,8 @@ pub(super) fn match_csv(out: &mut dyn Write, report: &MatchView<'_>) -> Result<(
             at.map_or(String::new(), |at| at.line.to_string()),
         ]
     };
-    for (at, found) in (0..).zip(&report.matching.of_b) {
+    let most = report.top.unwrap_or(usize::MAX);
+    for (at, found) in (0..).zip(&report.matching.of_b).take(most) {
         let mut row = cells(&report.b.tell(at)?).to_vec();
         match found {
             Some(found) => {
