@@ -75,7 +75,7 @@ async function answer(command, query, stop, view) {
 }
 
 /**
- * What is asked for once, unless it fails.
+ * Returns a function that asks only once, unless the question fails.
  * @template T
  * @param {() => Promise<T>} find @returns {() => Promise<T>}
  */
