@@ -110,8 +110,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let is_ranking = !arguments.pass.is_empty() || !arguments.fail.is_empty();
     if is_ranking && arguments.a.is_some() {
         bail!(
-            "give either two recordings to compare, or --pass and --fail to rank what tells \
-             these apart"
+            "give either two recordings to compare, or --pass and --fail to rank their \
+             differences"
         );
     }
     if is_ranking && arguments.slice {

@@ -257,7 +257,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Passes the way to count to `ask`. `None` means the counts that are stored in a recording.
+    /// Passes the requested placement of counters to `ask`. `None` means the counts that are stored in a recording.
     fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),

@@ -24,7 +24,7 @@ why --trap             what killed the program
 slice x                all lines that the value of x depends on
 goto MOMENT            goes there: parse#3, file.c:42#last, 50%, t=123456, start, end
 when x < 0             goes to the next time at which it holds on this line
-when-before x < 0      goes to the last time before
+when-before x < 0      goes back to the last time at which it held on this line
 back, in-back, out-back  steps back: over, in, out";
 
 /// The maximum number of rows of a slice in the console.

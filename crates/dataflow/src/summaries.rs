@@ -165,8 +165,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// The calls directly made by a call that decide the fact, with their steps. The step of a call is
-/// the step of the block that ends with it.
+/// For one call, the calls that it makes directly and that decide the fact, each with its step. The
+/// step of a call is the step of the block that ends with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,

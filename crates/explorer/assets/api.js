@@ -93,7 +93,7 @@ async function answer(command, query, stop, view, hear) {
 }
 
 /**
- * What is asked for once, unless it fails.
+ * Returns a function that asks only once, unless the question fails.
  * @template T
  * @param {() => Promise<T>} find @returns {() => Promise<T>}
  */

@@ -174,7 +174,7 @@ export function virtual(scroller, height, count, row) {
   const ends = new AbortController();
   lists.set(scroller, ends);
   scroller.addEventListener("scroll", () => draw(), { signal: ends.signal });
-  // The row that was shown last stays in sight when the list becomes lower.
+  // Keep the current row in sight when the list becomes shorter.
   let [shown, low] = [-1, scroller.clientHeight];
   const isSeen = (/** @type {number} */ tall) => shown * height >= scroller.scrollTop && (shown + 2) * height <= scroller.scrollTop + tall;
   const watch = new ResizeObserver(() => {

@@ -65,7 +65,7 @@ export const follow = (follow) => followers.push(follow);
 function changed() {
   const before = focus;
   focus = read();
-  // Nothing is known of no moment.
+  // Without a moment, there is no data about it.
   if (!focus.at) Object.assign(known, { moment: null, state: null, answer: null, error: null, waits: false });
   for (const follow of followers) follow(focus, before);
   if (focus.at !== before.at) void stand();
@@ -100,7 +100,7 @@ export async function stand() {
   tell();
   try {
     const named = told ? Promise.resolve(told) : ask("moment", { at }, "moment");
-    void named.then(({ doc }) => { if (focus.at === at) for (const hear of hints) hear(doc); }, () => { /* what asks for both hears of it */ });
+    void named.then(({ doc }) => { if (focus.at === at) for (const hear of hints) hear(doc); }, () => { /* the `await` below reports the error */ });
     const [moment, state] = await Promise.all([named, ask(...stateAt(at), "state")]);
     if (focus.at !== at) return;
     known.moment = moment.doc;

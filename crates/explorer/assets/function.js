@@ -26,12 +26,12 @@ onmoment(() => { const into = document.querySelector(".view-function"); if (into
 async function show(into, name) {
   if (!name) return void list(into);
   fill(into, loading());
-  // What was asked for later is shown, whatever is answered first.
+  // Show the answer to the latest question, in whatever order answers arrive.
   const asked = key;
   const isOld = () => key !== asked || !isHere(into);
   // If the function is given by its number, its control flow need not wait for the name.
   const early = part === "flow" && /^func\[\d+\]$/.test(name) ? drawn(name) : null;
-  early?.catch(() => { /* what waits for it hears of it */ });
+  early?.catch(() => { /* the code that awaits it reports the error */ });
   try {
     const all = await ask("calls", { function: name }, "function");
     if (isOld()) return;
@@ -66,7 +66,7 @@ async function show(into, name) {
 /** @param {string} what @param {number} n */
 const figure = (what, n) => h("div.figure", null, h("strong", null, grouped(n)), h("span", null, what));
 
-/** Whether no other view took the place of this one. @param {HTMLElement} into */
+/** Whether this view is still shown. @param {HTMLElement} into */
 const isHere = (into) => into.classList.contains("view-function");
 
 let code = "mine";
@@ -168,7 +168,7 @@ async function parameters(id, first, last) {
 }
 
 /**
- * The arguments of calls to a function without debug information, whose locals may have no name to ask for: one question for each call.
+ * Returns the arguments of calls to a function without debug information as text. Its locals may have no names, so this asks one question for each call.
  * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
  */
 async function unnamed(id, first, last) {
@@ -178,7 +178,7 @@ async function unnamed(id, first, last) {
 }
 
 /**
- * What the calls gave, by their times: one question for each place that called.
+ * Returns the results of calls, by time. Asks one question for each calling place.
  * @param {string} id @param {any[]} rows @returns {Promise<Map<number, string>>}
  */
 async function returned(id, rows) {

@@ -53,7 +53,7 @@ function through(on, step) {
   return items.length > 0;
 }
 
-/** Asks about the variable that has the focus. Undefined if none has. */
+/** Asks about the variable that has the focus. Returns undefined if none has it. */
 const asks = () => { const on = document.activeElement?.closest("[data-variable]"); return on && (/** @type {HTMLElement | null} */ (on.querySelector(".link"))?.click(), true); };
 
 /** @param {Record<string, string>} views @param {() => void} copy */

@@ -32,7 +32,7 @@ export const page = { file: "", command: "", read_only: false, notes: "", versio
 
 function theme(/** @type {string} */ chosen) {
   document.documentElement.dataset.theme = chosen;
-  try { localStorage.setItem("afterimage-theme", chosen); } catch { /* a browser may keep nothing */ }
+  try { localStorage.setItem("afterimage-theme", chosen); } catch { /* the browser may not allow storage */ }
   window.dispatchEvent(new Event("themechange"));
 }
 
@@ -126,7 +126,7 @@ async function progress() {
         question && h("code.asked", { title: question.what }, question.what),
         h("button.quiet", { type: "button", title: "Cancel this question. Values that were built are kept", onclick: () => cancel(question?.view ?? null) }, "Cancel"));
     } else if (status.hasChildNodes()) fill(status);
-  } catch { /* whoever asks next hears that nobody answers */ }
+  } catch { /* the next question reports that the server does not answer */ }
   setTimeout(progress, document.hidden ? 5000 : 700);
 }
 

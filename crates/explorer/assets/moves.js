@@ -101,7 +101,7 @@ export const execution = (step, where, place) => moved(async () => {
     const other = step > 0
       ? all.doc.instances.find((/** @type {any} */ one) => one.t > known.moment.t)
       : all.doc.instances.findLast((/** @type {any} */ one) => one.t < known.moment.t);
-    if (!other) return say(`${where} holds ${step > 0 ? "never after" : "never before"} this moment.`);
+    if (!other) return say(`${where} never holds ${step > 0 ? "after" : "before"} this moment.`);
     return go({ at: `${at}#${other.number}` });
   }
   const { doc } = await ask("executions", { at, by: `t=${known.moment.t}`, limit: 1 }, "move");
@@ -112,7 +112,7 @@ export const execution = (step, where, place) => moved(async () => {
   go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
 });
 
-/** The variable that is looked at: the one that has the focus, or that was asked about. */
+/** Returns the current variable: the variable that has the focus, or the subject of the question. */
 export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */

@@ -2,16 +2,16 @@
 import { ask } from "./api.js";
 import { h } from "./dom.js";
 
-/** The short forms, of names that have one. @type {Map<string, string>} */
+/** The short forms of names that have one. @type {Map<string, string>} */
 const short = new Map();
 
-/** A name as people write it, as far as that is known. @param {string} name */
+/** Returns the name as people write it, if known. @param {string} name */
 export const plain = (name) => short.get(name) ?? name;
 
-/** The parts of a name, which may be broken between them, as in `bank::main`. @param {string} name */
+/** Returns the parts of a name, with allowed line breaks between them, as in `bank::main`. @param {string} name */
 const parts = (name) => plain(name).split(/(?<=::)/).flatMap((part, index) => (index ? [h("wbr", null), part] : [part]));
 
-/** A name, which becomes short when its short form is known. @param {string} name */
+/** Creates an element for a name, which is replaced by the short form once that is known. @param {string} name */
 export const named = (name) => h("span", { "data-name": name, title: name }, parts(name));
 
 /** Asks for the short forms. */
@@ -23,6 +23,6 @@ export async function learn() {
     const name = /** @type {HTMLElement} */ (shown).dataset.name ?? "";
     if (short.has(name)) shown.replaceWith(named(name));
   }
-  // What is drawn on a canvas is drawn anew.
+  // Redraw the canvases.
   window.dispatchEvent(new Event("themechange"));
 }

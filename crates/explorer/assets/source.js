@@ -40,7 +40,7 @@ export function source(into) {
     made = { root: h("div.source", null, h("h1.sr", null, "Source"), tree, h("div.text", null, head, scroller, below, foot)), tree, head, scroller, foot, below };
     void showTree();
   }
-  // Another view took the place of this one for a while. What it shows stays, but not where it was scrolled to.
+  // Another view was shown in between. This view keeps its contents, but not its scroll position.
   if (made.root.parentElement !== into) {
     fill(into, made.root);
     shownLine = "";
@@ -49,7 +49,7 @@ export function source(into) {
 }
 onmoment(() => { if (made?.root.isConnected) void show(); });
 // Request the text while the state is being found.
-onhint((moment) => { if (made?.root.isConnected && moment.source && !focus.file) void text(moment.source.file).catch(() => { /* who shows it says so */ }); });
+onhint((moment) => { if (made?.root.isConnected && moment.source && !focus.file) void text(moment.source.file).catch(() => { /* the code that shows the text reports the error */ }); });
 
 /** Returns the selected file and line: those that the user chose, or those of the moment. */
 async function wanted() {
@@ -72,7 +72,7 @@ async function show() {
   // Show the answer to the latest question, in whatever order answers arrive.
   const isOld = () => number !== shows || !parts.root.isConnected;
   if (focus.at && !focus.file && known.waits) {
-    // What is shown stays until the moment is known: where the moment before was is not asked again.
+    // Keep what is shown until the moment is known. Do not ask for the source of the previous moment again.
     if (!open) fill(parts.scroller, loading("Following the run to the moment …"));
     return;
   }
@@ -141,7 +141,7 @@ const rowOf = (index) => (open && open.values >= 0 && index > open.values ? inde
 
 /** The row of a line, or of the values at the moment. The last row is empty if there are no values. @param {number} at */
 function row(at) {
-  // Until the instructions are known, the list is still that of the source.
+  // Until the instructions are known, the list still shows the source.
   if (!open) return h("div.row", null);
   const { doc, tokens, most, values } = open;
   const index = values >= 0 && at > values ? at - 1 : at;
@@ -247,7 +247,7 @@ async function strip(file, line) {
     const answer = await ask(...executionsOf({ file, line }, onIt ? undefined : focus.at, range), "strip");
     if (stripped !== key) return;
     const { executions, count, by, within } = answer.doc;
-    const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": `${counted(within, "execution")} of line ${line} over time; the buttons beside go through them`, onclick: (/** @type {MouseEvent} */ clicked) => {
+    const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": `${counted(within, "execution")} of line ${line} over time; the buttons beside it go through them`, onclick: (/** @type {MouseEvent} */ clicked) => {
       const box = canvas.getBoundingClientRect();
       const t = first + ((clicked.clientX - box.left) / box.width) * (last - first);
       const nearest = executions.reduce((/** @type {any} */ best, /** @type {any} */ one) => (Math.abs(one.t - t) < Math.abs(best.t - t) ? one : best), executions[0]);

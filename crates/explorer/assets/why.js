@@ -97,7 +97,7 @@ export function chain(found, most) {
   return h("div", null, list);
 }
 
-/** Steps in library code as one, which can be unfolded. @param {Step[]} hidden @param {(step: Step) => HTMLElement} item */
+/** Shows steps in library code as a single step, which can be unfolded. @param {Step[]} hidden @param {(step: Step) => HTMLElement} item */
 function folded(hidden, item) {
   const calls = [...new Set(hidden.map(({ from }) => from && (from.around ?? from.source)).filter(Boolean).map((at) => `${base(at.file)}:${at.line}`))];
   const called = calls.length ? `, called at ${calls.slice(0, 2).join(" and ")}${calls.length > 2 ? ` and ${counted(calls.length - 2, "other line")}` : ""}` : "";
@@ -140,7 +140,7 @@ function entry(entry) {
 /** Shows an operand. If the chain does not follow it, the user can follow it instead. @param {any} place @param {any} operand */
 function operand_(place, operand) {
   const text = `${operand.role} ${operand.value}`;
-  if (operand.constant || operand.followed || !place.at) return h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "What comes next is about this" : operand.constant ? "A constant" : "" }, text);
+  if (operand.constant || operand.followed || !place.at) return h(`span.operand${operand.followed ? ".followed" : ""}`, { title: operand.followed ? "The next step explains this operand" : operand.constant ? "A constant" : "" }, text);
   return h("button.link.operand", { type: "button", title: `Where did the ${operand.role} come from?`, onclick: () => go({ view: "why", at: place.at, about: `operand:${operand.role}` }) }, text);
 }
 

@@ -119,7 +119,7 @@ impl Render for InfoReport {
     }
 }
 
-/// A place of activations that were open at the end.
+/// A place at which activations were open at the end.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoFrame {
     /// The function.

@@ -67,8 +67,8 @@ pub enum WhyNotKind {
     Branch {
         /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
-        /// The number of executions after `after`. The branch or call at the end of the block
-        /// executed at that moment counts.
+        /// The number of executions after `after`. The execution at the end of the block of that
+        /// moment is included.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
@@ -83,8 +83,8 @@ pub enum WhyNotKind {
     Table {
         /// Its last execution or, with `after`, the first execution after that time.
         place: WhyPlace,
-        /// The number of executions after `after`. The branch or call at the end of the block
-        /// executed at that moment counts.
+        /// The number of executions after `after`. The execution at the end of the block of that
+        /// moment is included.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,

@@ -152,7 +152,7 @@ pub enum Probes<'a> {
     None,
     /// The counters of a plan.
     Counters(&'a Plan),
-    /// The path, as a plan says.
+    /// The path, according to a plan.
     Paths(PathProbes<'a>),
 }
 

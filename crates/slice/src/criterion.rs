@@ -41,18 +41,18 @@ impl Follows {
     };
 }
 
-/// A starting point of a slice. It names things within one execution of a node.
+/// A starting point of a slice. It names parts of one execution of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
     /// The time of the execution's first block.
     pub start: u64,
-    /// The things in question.
+    /// The parts from which to slice.
     pub wants: Vec<Want>,
-    /// The depth to which to follow the origins of these things.
+    /// The depth to which to follow the origins of these parts.
     pub reach: Reach,
 }
 
-/// A thing in question.
+/// A part of a node's execution from which to slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// The execution of an instruction.
@@ -70,19 +70,19 @@ pub enum Want {
     Block(usize),
 }
 
-/// The things in question within one execution.
+/// The parts of one execution from which to slice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutionQuery {
     pub insts: Vec<(usize, Reach)>,
     pub end: Reach,
     pub variables: Vec<(u32, Reach)>,
-    /// The wanted things in memory, each with the number of instructions executed before,
+    /// The wanted bytes and globals, each with the number of instructions executed before,
     /// ascending.
     pub memory: Vec<(usize, Stored, Reach)>,
     pub blocks: Vec<(usize, Reach)>,
 }
 
-/// Things in question that are not in variables.
+/// Bytes of a memory, or a global.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stored {
     Bytes(Range),

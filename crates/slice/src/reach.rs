@@ -39,13 +39,13 @@ impl Reach {
         }
     }
 
-    /// Whether the thing is wanted.
+    /// Whether this differs from [`Self::NONE`].
     #[inline(always)]
     pub fn is_some(self) -> bool {
         self != Self::NONE
     }
 
-    /// Whether the thing is not wanted.
+    /// Whether this is [`Self::NONE`].
     #[inline(always)]
     pub fn is_none(self) -> bool {
         self == Self::NONE

@@ -28,8 +28,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Returns the Rust compiler for `wasm32-wasip1`. Its own linker writes names and lines, so
-/// `wasm-opt` never runs.
+/// Returns the Rust compiler for `wasm32-wasip1`. Its own linker keeps names and lines, and never
+/// runs `wasm-opt`.
 pub fn rustc() -> Command {
     let mut rustc = command(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     // These variables show rustup where the compiler is.

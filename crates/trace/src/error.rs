@@ -152,7 +152,7 @@ pub enum TraceError {
     /// A limit of the format was exceeded, or would be.
     #[error("{what} exceeds the format's limit of {limit}")]
     TooLarge {
-        /// The thing that is too large.
+        /// The part of the format that is too large.
         what: &'static str,
         /// The limit, in the unit of `what`.
         limit: u64,

@@ -11,7 +11,7 @@ pub enum Kind {
     Sequence,
     /// The rule's only symbol, repeated this many times, at least twice.
     Repeat(u64),
-    /// A whole activation of a function, from the call to the return. The rule's symbols follow one
+    /// A whole activation of a function, from the call to the return: the rule's symbols, one after
     /// another. In the caller's sequence, the callee's activation comes right after the path that
     /// ends with the call.
     Call(FuncId),

@@ -100,7 +100,7 @@ fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOut
                 continue;
             }
             let mut cursor = scene.traced.path()?.cursor();
-            let visit = cursor.seek(start)?.context("a call that nobody made")?;
+            let visit = cursor.seek(start)?.context("a call that was never made")?;
             let mut bytes = Vec::new();
             for took in took.iter().filter(|took| took.start == start) {
                 bytes.extend(parts(&put, took));

@@ -573,8 +573,8 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
-        // A changed operator may differ from the first execution on, and everything after it may
-        // then take different paths.
+        // The result of a changed operator may differ from the first execution on. Everything after
+        // it may then take different paths.
         let computes = matches!(class, Class::Compute | Class::Test);
         let other = !evidence.operator && computes && (takes || evidence.same_code);
         let comparable = equally_often && takes || evidence.same_code || other;

@@ -228,7 +228,7 @@ pub fn written_until(
             break;
         }
     }
-    first.ok_or(WhyError::Damaged("bytes that nothing put there"))
+    first.ok_or(WhyError::Damaged("bytes that nothing wrote"))
 }
 
 /// Finds the writer of the first of some bytes, and how many of the bytes it wrote at once.
@@ -274,7 +274,7 @@ fn first_until(
 }
 
 fn written_in(walk: &Walk<'_, '_>, part: Option<&HostPart>) -> Result<At, WhyError> {
-    let unknown = || WhyError::Damaged("bytes that nothing put there");
+    let unknown = || WhyError::Damaged("bytes that nothing wrote");
     let part = part.ok_or_else(unknown)?;
     Ok(match part.origin {
         Origin::Host { call } => At::End(End::Host {

@@ -35,7 +35,7 @@ impl Milliseconds {
     }
 }
 
-/// The times of each way of extraction.
+/// The time that each method of extraction takes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Extraction {
     /// Scanning the raw trace in memory.

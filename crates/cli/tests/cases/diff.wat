@@ -89,7 +89,7 @@
 ;; ! afterimage: diff.wat is not a recording; make one with: afterimage record diff.wat
 ;; = 125
 ;; $ afterimage diff a.aft b.aft --pass c.aft
-;; ! afterimage: give either two recordings to compare, or --pass and --fail to rank what tells these apart
+;; ! afterimage: give either two recordings to compare, or --pass and --fail to rank their differences
 ;; = 125
 ;; $ afterimage diff --pass c.aft
 ;; ! afterimage: give --pass and --fail together: correct executions with --pass, failing ones with --fail

@@ -10,7 +10,7 @@ use crate::plan::{End, Plan};
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution};
 
-/// The things wanted at the end of the next node.
+/// The wanted parts of the end of the next node: a call, a return or a throw.
 #[derive(Debug, Default)]
 pub(super) struct OfEnd {
     /// The wanted arguments of the node's call.

@@ -17,7 +17,7 @@ use crate::exercised::Operator;
 use crate::reach::Reach;
 use index::Executed;
 
-/// Something that has dependences.
+/// A vertex of the graph of potential dependences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Vertex {
     Operator(Operator),

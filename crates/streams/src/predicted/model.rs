@@ -40,11 +40,11 @@ pub(crate) struct Model {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Learnt([Slot; 3]);
 
-/// The state while the predictors are asked.
+/// The state while the predictors are queried.
 struct Asking<'m> {
     predictions: [u64; PREDICTORS],
     confidence: [usize; PREDICTORS],
-    /// The predictors that are still to be asked, one bit each.
+    /// The predictors that are still to be queried, one bit each.
     left: u32,
     /// The outcomes of the last two values.
     outcomes: usize,

@@ -1,6 +1,6 @@
 //! Finds the last writers of table elements and of the sizes of tables and memories.
 //!
-//! The trace stores nothing about these places. The path shows the instructions that set or take
+//! The trace stores nothing about these places. The path shows the instructions that write or read
 //! them. The instructions' operands determine the elements of a table.
 
 use std::collections::BTreeMap;
@@ -27,10 +27,10 @@ pub enum TableOrSize {
     MemorySize(u32),
 }
 
-/// Table elements, or a size, that an instruction takes.
+/// Table elements, or a size, that an instruction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The place from which they are taken.
+    /// The place from which they are read.
     pub place: TableOrSize,
     /// The number of adjacent elements, or 0 for a size.
     pub elements: u64,
@@ -41,18 +41,18 @@ pub struct Taken {
 /// The maximum number of reported parts.
 const MOST_PARTS: usize = 1 << 24;
 
-/// The blocks that set a place, and the blocks that set or take it.
+/// The blocks that write a place, and the blocks that write or read it.
 #[derive(Default)]
 struct Blocks {
     setting: FxHashSet<(FuncId, BlockId)>,
     touching: FxHashSet<(FuncId, BlockId)>,
 }
 
-/// The blocks that set or take each place.
+/// For each place, the blocks that write it, and the blocks that write or read it.
 #[derive(Default)]
 pub(super) struct Scanned(FxHashMap<TableOrSize, Blocks>);
 
-/// The executions of nodes that set a place, and of nodes that set or take it.
+/// The executions of nodes that write a place, and of nodes that write or read it.
 pub(super) struct Sites<'a, S: Segments> {
     setting: Occurrences<'a, S>,
     pub(super) touching: Occurrences<'a, S>,
@@ -106,7 +106,7 @@ impl Ranges {
     }
 }
 
-/// Returns the places that an instruction sets.
+/// Returns the places that an instruction writes.
 pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     let table = inst.immediate as u32;
     let (first, second) = match inst.code {
@@ -123,7 +123,7 @@ pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = TableOrSize> + use<> {
     first.into_iter().chain(second)
 }
 
-/// Returns the place that an instruction takes.
+/// Returns the place that an instruction reads.
 fn takes(inst: &Inst) -> Option<TableOrSize> {
     let table = inst.immediate as u32;
     Some(match inst.code {
@@ -135,8 +135,8 @@ fn takes(inst: &Inst) -> Option<TableOrSize> {
     })
 }
 
-/// Returns the place that the instruction at a position of a node takes. Without a position,
-/// returns the place that the node's end takes.
+/// Returns the place that the instruction at a position of a node reads. Without a position,
+/// returns the place that the node's end reads.
 pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSize> {
     match inst {
         Some(inst) => takes(code.insts.get(inst)?),
@@ -150,7 +150,7 @@ pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<TableOrSi
     }
 }
 
-/// Returns the places that an operator sets, and the place that it takes.
+/// Returns the places that an operator writes, and the place that it reads.
 fn of_operator(operator: &Operator<'_>) -> ([Option<TableOrSize>; 2], Option<TableOrSize>) {
     match *operator {
         Operator::TableGet { table } => ([None; 2], Some(TableOrSize::Elements(table))),
@@ -186,15 +186,15 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the last writers of the table elements or the size that an instruction takes, part
+    /// Returns the last writers of the table elements or the size that an instruction reads, part
     /// by part, from the first element on. Without an instruction, returns them for the call at the
-    /// node's end. The result is empty if the instruction takes none of these, or trapped. Elements
+    /// node's end. The result is empty if the instruction reads none of these, or trapped. Elements
     /// that do not exist are not reported.
     ///
     /// Individual elements are distinguished. If `memory.grow` or `table.grow` fails, it sets the
-    /// size to its old value. For elements, this takes O(executions that have set something in the
-    /// table since). For sizes, it takes O(log n). The first query reads all operators of the
-    /// functions that were executed.
+    /// size to its old value. For elements, this takes O(executions that have written to the table
+    /// since). For sizes, it takes O(log n). The first query reads all operators of the functions
+    /// that were executed.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
@@ -270,7 +270,7 @@ where
         Ok(all.collect())
     }
 
-    /// Returns the elements that an instruction, or the call at the node's end, takes.
+    /// Returns the elements that an instruction, or the call at the node's end, reads.
     pub(super) fn range_taken(
         &self,
         instance: Instance,
@@ -307,7 +307,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// Returns the elements that an instruction sets.
+    /// Returns the elements that an instruction writes.
     pub(super) fn range_set(
         &self,
         instance: Instance,
@@ -335,7 +335,8 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// Returns the executions that set or take a place. The first call takes O(nodes of the path).
+    /// Returns the executions that write or read a place. The first call takes O(nodes of the
+    /// path).
     pub(super) fn sites(&self, place: TableOrSize) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
         if let Some(known) = self.sites.borrow().get(&place) {
             return Ok(Rc::clone(known));
@@ -358,8 +359,8 @@ where
         Ok(sites)
     }
 
-    /// Returns the blocks of the executed functions that set or take each place. Takes time linear
-    /// in the operators of these functions.
+    /// For each place, returns the blocks of the executed functions that write or read it. Takes
+    /// time linear in the operators of these functions.
     fn scan(&self) -> Scanned {
         let mut all = Scanned::default();
         let nodes = self.path.nodes().values();

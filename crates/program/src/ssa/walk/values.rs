@@ -93,7 +93,7 @@ impl Walk<'_> {
             })
         };
         if let Effect::TailCall(_) = effect {
-            // The callee has this function's results.
+            // The callee has this function's result types.
             for (index, ty) in self.walked.results.clone().iter().enumerate() {
                 define(&mut self.walked, general(*ty), index as u32);
             }

@@ -23,7 +23,7 @@ use super::places::sets;
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::epoch::Target;
 
-/// Something that may be used.
+/// A definition that later executions may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Definition {
     /// The result of an instruction.

@@ -20,16 +20,16 @@ pub struct TakenBy {
     /// The position of the instruction, or `None` for the call at the node's end. If the run ends
     /// inside the node, the use is reported even if it was not attempted.
     pub inst: Option<usize>,
-    /// The place from which the value is taken.
+    /// The place from which the value is read.
     pub place: TableOrSize,
     /// The number of adjacent elements, or 0 for a size.
     pub elements: u64,
 }
 
-/// The executions that used a value that was set in a table or as a size, in order of time.
+/// The executions that used a value after it was written to a table or as a size, in order of time.
 ///
-/// Walks along the executions that set or take the same table or size, until all positions have
-/// been set again. Takes time linear in these executions. For elements, it also computes their
+/// Walks along the executions that write or read the same table or size, until all positions have
+/// been written again. Takes time linear in these executions. For elements, it also computes their
 /// operands.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
