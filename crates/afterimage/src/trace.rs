@@ -9,9 +9,9 @@ use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
     CallSource, CodeOf, FoldedSteps, LineStyle, NoSources, PresentError, Scene, ShownStep, Sources,
-    StepScene, Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
-    narrow, step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text,
-    with_results,
+    StepScene, Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary,
+    calls_in_text, grouped, line_rows, lines_text, narrow, step_rows, steps_binary, steps_text,
+    trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_profile::{CodeFilter, OwnFunctions, Source};
 use afterimage_replay::paths::{
@@ -546,7 +546,8 @@ impl TraceQuery {
                             }
                             Ok(step)
                         };
-                        let mut rows = FoldedSteps::new(&mut next, code).after(mem::take(&mut rows));
+                        let mut rows =
+                            FoldedSteps::new(&mut next, code).after(mem::take(&mut rows));
                         let level = (level, stretch.window.last);
                         let next = steps_text(out, scene, &mut rows, level, limit)?;
                         let Some(Step {

@@ -65,18 +65,20 @@ impl Bar {
         let (count, units) = all.unwrap_or_default();
         let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
         let template = match (all, units) {
-            (Some(_), Some(_)) => {
+            (Some(_), _) => {
                 "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {rate} a second, {eta} left"
             }
-            (Some(_), None) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {eta} left",
             (None, _) => "{spinner} {msg} {elapsed}",
         };
         // The templates are constant and valid. An invalid template would leave the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
-            let units = units.unwrap_or_default();
             let rate = move |state: &ProgressState, out: &mut dyn Write| {
+                let rate = state.per_sec();
                 // Output that cannot be written is not shown.
-                let _ = write!(out, "{} {units}", grouped(state.per_sec() as u64));
+                let _ = match units {
+                    Some(units) => write!(out, "{} {units}", grouped(rate as u64)),
+                    None => write!(out, "{:.1}%", 100.0 * rate / count.max(1) as f64),
+                };
             };
             bar.set_style(style.with_key("rate", rate));
         }

@@ -6,16 +6,16 @@ use afterimage_ids::OrigOffset;
 use afterimage_present::document::JsonLines;
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{
-    CodeOf, FoldedSteps, MemoryPart, MemoryReport, StepRow, StepScene, Stretch, Style, TraceHead, VariableThere,
-    grouped, step_rows, steps_text,
+    CodeOf, FoldedSteps, MemoryPart, MemoryReport, StepRow, StepScene, Stretch, Style, TraceHead,
+    VariableThere, grouped, step_rows, steps_text,
 };
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
-    At, LARGEST_RANGE, Level, NearestAccess, Operators, Range, Step, Steps, Wanted, Within, WriteIndex,
-    memory_at,
+    At, LARGEST_RANGE, Level, NearestAccess, Operators, Range, Step, Steps, Wanted, Within,
+    WriteIndex, memory_at,
 };
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};

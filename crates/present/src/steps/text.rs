@@ -91,7 +91,9 @@ impl ShownStep {
             (Level::Memory, 1) => "1 access".to_owned(),
             (Level::Memory, _) => format!("{} accesses", grouped(count)),
         };
-        let code = scene.own.map_or("library code", |own| own.folded.left_out());
+        let code = scene
+            .own
+            .map_or("library code", |own| own.folded.left_out());
         let line = self.own.as_ref().map_or(String::new(), |own| {
             format!("{:source$}  ", plain(&own.line.to_string()))
         });

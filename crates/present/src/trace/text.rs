@@ -1,5 +1,6 @@
 //! Writes a trace as text for people.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,9 +13,10 @@ use afterimage_wpp::{Segments, Visit};
 
 use super::{Scene, TraceLevel, unreadable};
 use crate::PresentError;
+use crate::name::short_function;
 use crate::number::{counted, grouped};
 use crate::sources::Cache;
-use crate::table::{Paint, plain, width};
+use crate::table::{Paint, plain, shortened, width};
 
 /// The minimum width of a place.
 const PLACE: usize = 22;
@@ -22,6 +24,10 @@ const PLACE: usize = 22;
 const OFFSET: usize = 10;
 /// The minimum width of a function with its indentation.
 const FUNCTION: usize = 30;
+/// The same on a narrow terminal.
+const NARROW_FUNCTION: usize = 18;
+/// The minimum width of source text. On a narrow terminal, other columns make room for it.
+const TEXT: usize = 24;
 /// The maximum number of levels by which an activation is indented.
 pub(super) const LEVELS: usize = 20;
 
@@ -288,6 +294,47 @@ fn gap_of<S: Segments>(
     Ok((!node.blocks.is_empty()).then_some(GapKind::Library))
 }
 
+/// The columns of blocks beside the time and the place.
+#[derive(Clone, Copy)]
+struct Columns {
+    depth: bool,
+    block: bool,
+    /// The minimum width of a function. A name is shortened to it if the terminal is narrow.
+    function: usize,
+}
+
+impl Columns {
+    const ALL: Self = Self {
+        depth: true,
+        block: true,
+        function: FUNCTION,
+    };
+
+    /// The columns that leave room for source text on a terminal. The number of the block is
+    /// dropped first. The depth also shows in the indentation.
+    fn within(room: usize, time: usize) -> Self {
+        let used = |columns: &Self| {
+            let depth = if columns.depth { 7 } else { 0 };
+            let block = if columns.block { 10 } else { 0 };
+            time + 2 + depth + block + PLACE + 2 + columns.function + 2 + TEXT
+        };
+        let narrow = Self {
+            block: false,
+            function: NARROW_FUNCTION,
+            ..Self::ALL
+        };
+        let narrowest = Self {
+            depth: false,
+            ..narrow
+        };
+        let fits = |columns: &Self| used(columns) <= room;
+        [Self::ALL, narrow]
+            .into_iter()
+            .find(fits)
+            .unwrap_or(narrowest)
+    }
+}
+
 /// Writes lines with the same columns.
 struct Lines<'s, 'a, S> {
     scene: &'s Scene<'a, S>,
@@ -295,6 +342,7 @@ struct Lines<'s, 'a, S> {
     /// The width of a time.
     time: usize,
     place: usize,
+    columns: Columns,
     functions: Functions<'a>,
     indent: Indent,
     texts: Cache<'a>,
@@ -304,15 +352,18 @@ struct Lines<'s, 'a, S> {
 
 impl<'s, 'a, S> Lines<'s, 'a, S> {
     fn new(scene: &'s Scene<'a, S>, last: u64, level: TraceLevel) -> Self {
+        let time = grouped(last).len().max(6);
+        let has_files = scene.places.has_files();
+        let columns = match scene.style.width {
+            Some(room) if has_files && level == TraceLevel::Block => Columns::within(room, time),
+            _ => Columns::ALL,
+        };
         Self {
             scene,
             level,
-            time: grouped(last).len().max(6),
-            place: if scene.places.has_files() {
-                PLACE
-            } else {
-                OFFSET
-            },
+            time,
+            place: if has_files { PLACE } else { OFFSET },
+            columns,
             functions: Functions::new(scene.names),
             indent: Indent::default(),
             texts: Cache::new(scene.sources),
@@ -325,8 +376,11 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         let place_name = if place == PLACE { "source" } else { "offset" };
         let head = match self.level {
             TraceLevel::Block => {
+                let Columns { depth, block, .. } = self.columns;
+                let depth = if depth { "  depth" } else { "" };
+                let block = if block { "  block   " } else { "" };
                 format!(
-                    "{:>time$}  depth  block     {place_name:place$}  function",
+                    "{:>time$}{depth}{block}  {place_name:place$}  function",
                     "t"
                 )
             }
@@ -346,18 +400,30 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         (function, block): (FuncId, BlockId),
     ) -> Result<(), PresentError> {
         let place = self.scene.place(function, block)?;
-        let indent = self.indent.of(depth);
+        let Columns {
+            depth: has_depth,
+            block: has_block,
+            function: room,
+        } = self.columns;
+        let mut indent = self.indent.of(depth);
         let name = self.functions.name(function);
+        let mut name = Cow::Borrowed(name);
+        if room < FUNCTION {
+            indent = indent.min(room / 2);
+            let short = short_function(&name);
+            name = Cow::Owned(shortened(&short, room - indent, (room - indent) / 2));
+        }
         let (time, columns) = (self.time, self.place);
         let shown = shown_place(self.scene, place);
         let mut line = String::new();
-        write!(
-            line,
-            "{:>time$}  {depth:>5}  {:<8}  {shown:<columns$}  {:indent$}{name}",
-            grouped(at),
-            Short(block),
-            "",
-        )?;
+        write!(line, "{:>time$}  ", grouped(at))?;
+        if has_depth {
+            write!(line, "{depth:>5}  ")?;
+        }
+        if has_block {
+            write!(line, "{:<8}  ", Short(block))?;
+        }
+        write!(line, "{shown:<columns$}  {:indent$}{name}", "")?;
         // Source text is shown once while control stays on its line.
         let arrived = place.position.map(|position| (function, position.line));
         if arrived != self.shown
@@ -366,8 +432,8 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
                 .texts
                 .line(self.scene.places.file(position), position.line)
         {
-            let used = indent + width(name);
-            write!(line, "{:1$}  ", "", FUNCTION.saturating_sub(used))?;
+            let used = indent + width(&name);
+            write!(line, "{:1$}  ", "", room.saturating_sub(used))?;
             line.push_str(&plain(text.trim()));
         }
         self.shown = arrived;
