@@ -10,8 +10,8 @@ use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
     CallSource, CodeOf, FoldedSteps, LineStyle, NoSources, PresentError, Scene, ShownStep, Sources,
     StepScene, Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary,
-    calls_in_text, grouped, line_rows, lines_text, narrow, step_rows, steps_binary, steps_text,
-    trace_binary, trace_rows, trace_text, with_results,
+    calls_in_text, grouped, leave_out_library, line_rows, lines_text, narrow, step_rows,
+    steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_profile::{CodeFilter, OwnFunctions, Source};
 use afterimage_replay::paths::{
@@ -457,7 +457,7 @@ impl TraceQuery {
             telling(&mut |mut to| {
                 let rest = match self.level {
                     Level::Block | Level::Path | Level::Line | Level::Statement | Level::Memory => {
-                        self.visits(&mut to, &scene, &stretch, limit)?
+                        self.visits(&mut to, (&scene, is_stretch), &stretch, limit)?
                     }
                     Level::Call => self.calls(&mut to, &scene, &stretch, limit)?,
                 };
@@ -680,7 +680,7 @@ impl TraceQuery {
     fn visits(
         &self,
         to: &mut Target<'_>,
-        scene: &Scene<'_, FileSegments>,
+        (scene, is_stretch): (&Scene<'_, FileSegments>, bool),
         stretch: &Stretch,
         limit: Option<u64>,
     ) -> Result<Option<Rest>> {
@@ -694,6 +694,10 @@ impl TraceQuery {
             Target::Bin(out) => trace_binary(out, path, &mut visits, level, stretch, limit)?,
             Target::Rows(to) => trace_rows(*to, scene, &mut visits, level, stretch, limit)?,
             Target::Text(out) => {
+                // After a stretch, it is unknown what is executed.
+                if scene.own.is_some() && !is_stretch {
+                    leave_out_library(scene, &mut visits)?;
+                }
                 let Some(next) = trace_text(out, scene, &mut visits, level, limit)? else {
                     return Ok(None);
                 };

@@ -1,12 +1,12 @@
 //! Writes a trace as text for people.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::{Location, Names};
 use afterimage_replay::paths::{BlockPlace, Visits, Window};
 use afterimage_wpp::{Segments, Visit};
@@ -32,7 +32,7 @@ const TEXT: usize = 24;
 pub(super) const LEVELS: usize = 20;
 
 /// Writes a stretch of a run: a line for each block or path. Consecutive executions of a path share
-/// a line.
+/// a line. If `visits` leaves out paths, these are library code.
 ///
 /// Returns the time at which to continue, if there are more than `limit` lines.
 ///
@@ -75,18 +75,19 @@ where
         gap: None,
     };
     let mut reached = None;
-    while let Some(visit) = visits.next_visit().map_err(unreadable)? {
-        let depth = visits.depth();
-        let node = &scene.path.nodes()[visit.node];
-        let part = visits.window().part(visit);
+    let mut parts = Parts::new(scene, visits);
+    while let Some((visit, gap)) = parts.next()? {
+        let depth = parts.visits.depth();
+        let part = parts.visits.window().part(visit);
         reached = Some(visit);
-        if node.left_out > 0 {
+        if let Some(kind) = gap {
             let times = visit.start + part.start..visit.start + part.end;
-            if let Some(next) = rows.gap(GapKind::LeftOut, times)? {
+            if let Some(next) = rows.gap(kind, times)? {
                 return Ok(Some(next));
             }
             continue;
         }
+        let node = &scene.path.nodes()[visit.node];
         for k in 0..part.end - part.start {
             let at = match rows.reverse {
                 true => part.end - 1 - k,
@@ -103,7 +104,72 @@ where
             }
         }
     }
-    Ok(rows.close()?.or_else(|| further(scene, visits, reached)))
+    Ok(rows
+        .close()?
+        .or_else(|| further(scene, parts.visits, reached)))
+}
+
+/// Visits, each with the reason why it has no line of its own, if it has none. Paths that the visits
+/// leave out become one visit of library code.
+struct Parts<'v, 'a, 's, S: Segments> {
+    scene: &'v Scene<'s, S>,
+    visits: &'v mut Visits<'a, S>,
+    /// The times that were not visited yet.
+    rest: Window,
+    /// A visit that comes after the paths left out before it.
+    next: Option<Visit>,
+}
+
+impl<'v, 'a, 's, S: Segments> Parts<'v, 'a, 's, S>
+where
+    S::Error: Send + Sync,
+{
+    fn new(scene: &'v Scene<'s, S>, visits: &'v mut Visits<'a, S>) -> Self {
+        Self {
+            scene,
+            rest: visits.window(),
+            visits,
+            next: None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<(Visit, Option<GapKind>)>, PresentError> {
+        if let Some(visit) = self.next.take() {
+            return self.visited(visit).map(Some);
+        }
+        let next = self.visits.next_visit().map_err(unreadable)?;
+        let Window { first, last } = self.rest;
+        let before = match next {
+            _ if self.scene.own.is_none() || !self.visits.is_filtered() => 1..1,
+            None => first..last + 1,
+            Some(visit) if self.visits.is_reverse() => visit.last() + 1..last + 1,
+            Some(visit) => first..visit.start,
+        };
+        if !before.is_empty() {
+            self.next = next;
+            let visit = Visit {
+                node: NodeId::from_u32(0),
+                start: before.start,
+                length: before.end - before.start,
+            };
+            self.passed(visit);
+            return Ok(Some((visit, Some(GapKind::Library))));
+        }
+        next.map(|visit| self.visited(visit)).transpose()
+    }
+
+    fn visited(&mut self, visit: Visit) -> Result<(Visit, Option<GapKind>), PresentError> {
+        self.passed(visit);
+        Ok((visit, gap_of(self.scene, visit.node)?))
+    }
+
+    fn passed(&mut self, visit: Visit) {
+        if self.visits.is_reverse() {
+            self.rest.last = visit.start - 1;
+        } else {
+            self.rest.first = visit.last() + 1;
+        }
+    }
 }
 
 /// Where to continue after the last visit. The path may end before the window, if only a stretch of
@@ -241,14 +307,12 @@ where
     let mut written = 0;
     let mut row: Option<Row> = None;
     let mut reached = None;
+    let mut parts = Parts::new(scene, visits);
     loop {
-        let next = visits.next_visit().map_err(unreadable)?;
+        let (next, gap) = parts.next()?.unzip();
+        let gap = gap.flatten();
         reached = next.or(reached);
-        let depth = visits.depth();
-        let gap = next
-            .map(|visit| gap_of(scene, visit))
-            .transpose()?
-            .flatten();
+        let depth = parts.visits.depth();
         if let (Some(row), Some(visit)) = (&mut row, next) {
             let neighbours =
                 row.last.last() + 1 == visit.start || visit.last() + 1 == row.last.start;
@@ -265,9 +329,9 @@ where
             written += 1;
         }
         match next {
-            None => return Ok(further(scene, visits, reached)),
+            None => return Ok(further(scene, parts.visits, reached)),
             Some(visit) if limit == Some(written) => {
-                let reverse = visits.is_reverse();
+                let reverse = parts.visits.is_reverse();
                 return Ok(Some(if reverse { visit.last() } else { visit.start }));
             }
             Some(visit) => {
@@ -277,12 +341,29 @@ where
     }
 }
 
+/// Leaves out the paths of library code, of which text shows only the number of blocks.
+///
+/// # Errors
+/// If the paths cannot be counted.
+pub fn leave_out_library<S: Segments>(
+    scene: &Scene<'_, S>,
+    visits: &mut Visits<'_, S>,
+) -> Result<(), PresentError> {
+    let mut kept = HashSet::new();
+    for node in scene.path.nodes().keys() {
+        if gap_of(scene, node)? != Some(GapKind::Library) {
+            kept.insert(node);
+        }
+    }
+    visits.keep_nodes(kept).map_err(unreadable)
+}
+
 /// Why a path has no line of its own, if it has none.
 fn gap_of<S: Segments>(
     scene: &Scene<'_, S>,
-    visit: Visit,
+    node: NodeId,
 ) -> Result<Option<GapKind>, PresentError> {
-    let node = &scene.path.nodes()[visit.node];
+    let node = &scene.path.nodes()[node];
     if node.left_out > 0 {
         return Ok(Some(GapKind::LeftOut));
     }
