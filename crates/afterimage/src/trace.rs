@@ -23,6 +23,7 @@ use afterimage_replay::steps::{
     Within, begin_of_last_steps, last_steps,
 };
 use afterimage_trace::Kind;
+use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -689,7 +690,11 @@ impl TraceQuery {
             _ => TraceLevel::Block,
         };
         let path = scene.path;
-        let mut visits = Visits::new(path, stretch.window, stretch.reverse, stretch.function)?;
+        let mut window = stretch.window;
+        if is_stretch && matches!(to, Target::Text(_)) {
+            window = read_part(path, window)?;
+        }
+        let mut visits = Visits::new(path, window, stretch.reverse, stretch.function)?;
         match to {
             Target::Bin(out) => trace_binary(out, path, &mut visits, level, stretch, limit)?,
             Target::Rows(to) => trace_rows(*to, scene, &mut visits, level, stretch, limit)?,
@@ -698,7 +703,13 @@ impl TraceQuery {
                 if scene.own.is_some() && !is_stretch {
                     leave_out_library(scene, &mut visits)?;
                 }
-                let Some(next) = trace_text(out, scene, &mut visits, level, limit)? else {
+                let next = trace_text(out, scene, &mut visits, level, limit)?;
+                // The rest was not read.
+                let rest = match stretch.reverse {
+                    true => (window.first > stretch.window.first).then(|| window.first - 1),
+                    false => (window.last < stretch.window.last).then(|| window.last + 1),
+                };
+                let Some(next) = next.or(rest) else {
                     return Ok(None);
                 };
                 let left = if stretch.reverse {
@@ -790,6 +801,28 @@ fn last_shown(
         true => found,
         // Only library code is executed there.
         false => last(path, window, None, unit, entries)?,
+    })
+}
+
+/// Returns the part of a window that was read of a path that is not compacted.
+fn read_part(path: &RecordedPath, window: Window) -> Result<Window> {
+    let Window {
+        mut first,
+        mut last,
+    } = window;
+    let mut cursor = path.cursor();
+    let is_unread = |visit: &Visit| path.nodes()[visit.node].left_out > 0;
+    if let Some(before) = cursor.seek(first)?.filter(is_unread) {
+        first = before.last() + 1;
+    }
+    if let Some(after) = cursor.seek(last)?.filter(is_unread) {
+        last = after.start - 1;
+    }
+    // Otherwise, nothing was read.
+    Ok(if first <= last {
+        Window { first, last }
+    } else {
+        window
     })
 }
 

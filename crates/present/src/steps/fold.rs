@@ -27,8 +27,8 @@ pub struct ShownStep {
     pub step: Step,
     /// The line to show instead of the step's own line.
     pub own: Option<OwnPlace>,
-    /// The number of steps, if the row stands for steps of library code.
-    pub folded: Option<u64>,
+    /// The number of steps, and the last of them, if the row stands for steps of library code.
+    pub folded: Option<(u64, Step)>,
 }
 
 /// The rows of steps. Consecutive steps of library code for which the same line is shown share a
@@ -97,10 +97,10 @@ impl<'s> FoldedSteps<'s> {
             }
             StepCode::Folded(own) => own,
         };
-        let mut count = 1;
+        let (mut count, mut last) = (1, step.clone());
         while let Some((next, code)) = self.read()? {
             match code {
-                StepCode::Folded(other) if other == own => count += 1,
+                StepCode::Folded(other) if other == own => (count, last) = (count + 1, next),
                 code => {
                     self.ahead = Some((next, code));
                     break;
@@ -110,7 +110,7 @@ impl<'s> FoldedSteps<'s> {
         Ok(Some(ShownStep {
             step,
             own,
-            folded: Some(count),
+            folded: Some((count, last)),
         }))
     }
 

@@ -73,31 +73,32 @@ impl ShownStep {
         level: Level,
         source: usize,
     ) -> Result<String, PresentError> {
-        let count = match self.folded {
-            // A single step is shown if its line is shown.
-            None => 0,
-            Some(1) if self.own.is_some() => 0,
-            Some(count) => count,
-        };
-        if count == 0 {
+        // A single step is shown if its line is shown.
+        let folded = self.folded.as_ref();
+        let Some((count, last)) = folded.filter(|(count, _)| *count > 1 || self.own.is_none())
+        else {
             let row = StepRow {
                 own: self.own.clone(),
                 ..StepRow::new(scene, &self.step)?
             };
             return Ok(row.text(scene.memories, source));
-        }
+        };
         let steps = match (level, count) {
-            (Level::Statement, _) => counted(count, "statement"),
+            (Level::Statement, count) => counted(*count, "statement"),
             (Level::Memory, 1) => "1 access".to_owned(),
-            (Level::Memory, _) => format!("{} accesses", grouped(count)),
+            (Level::Memory, count) => format!("{} accesses", grouped(*count)),
         };
         let code = scene
             .own
             .map_or("library code", |own| own.folded.left_out());
-        let line = self.own.as_ref().map_or(String::new(), |own| {
-            format!("{:source$}  ", plain(&own.line.to_string()))
-        });
-        Ok(format!("{line}… {steps} of {code}"))
+        let Some(own) = &self.own else {
+            return Ok(format!("… {steps} of {code}"));
+        };
+        let line = plain(&own.line.to_string());
+        let effect = StepRow::new(scene, last)?.effect(scene.memories);
+        Ok(format!(
+            "{line:source$}  … {steps} of {code}, the last: {effect}"
+        ))
     }
 }
 

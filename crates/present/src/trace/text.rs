@@ -74,12 +74,10 @@ where
         written: 0,
         gap: None,
     };
-    let mut reached = None;
     let mut parts = Parts::new(scene, visits);
     while let Some((visit, gap)) = parts.next()? {
         let depth = parts.visits.depth();
         let part = parts.visits.window().part(visit);
-        reached = Some(visit);
         if let Some(kind) = gap {
             let times = visit.start + part.start..visit.start + part.end;
             if let Some(next) = rows.gap(kind, times)? {
@@ -104,9 +102,7 @@ where
             }
         }
     }
-    Ok(rows
-        .close()?
-        .or_else(|| further(scene, parts.visits, reached)))
+    rows.close()
 }
 
 /// Visits, each with the reason why it has no line of its own, if it has none. Paths that the visits
@@ -169,22 +165,6 @@ where
         } else {
             self.rest.first = visit.last() + 1;
         }
-    }
-}
-
-/// Where to continue after the last visit. The path may end before the window, if only a stretch of
-/// it was read.
-fn further<S: Segments>(
-    scene: &Scene<'_, S>,
-    visits: &Visits<'_, S>,
-    reached: Option<Visit>,
-) -> Option<u64> {
-    // Without library code to leave out, the limit is reached first.
-    scene.own?;
-    let (Window { first, last }, reached) = (visits.window(), reached?);
-    match visits.is_reverse() {
-        true => (reached.start > first).then(|| reached.start - 1),
-        false => (reached.last() < last).then(|| reached.last() + 1),
     }
 }
 
@@ -306,12 +286,10 @@ where
 {
     let mut written = 0;
     let mut row: Option<Row> = None;
-    let mut reached = None;
     let mut parts = Parts::new(scene, visits);
     loop {
         let (next, gap) = parts.next()?.unzip();
         let gap = gap.flatten();
-        reached = next.or(reached);
         let depth = parts.visits.depth();
         if let (Some(row), Some(visit)) = (&mut row, next) {
             let neighbours =
@@ -329,7 +307,7 @@ where
             written += 1;
         }
         match next {
-            None => return Ok(further(scene, parts.visits, reached)),
+            None => return Ok(None),
             Some(visit) if limit == Some(written) => {
                 let reverse = parts.visits.is_reverse();
                 return Ok(Some(if reverse { visit.last() } else { visit.start }));
