@@ -82,7 +82,7 @@ impl AddressesQuery {
     }
 
     fn listed(&self, found: &Accesses<'_, '_>, to: &Rows<'_>) -> Result<()> {
-        let (scene, sites) = (&found.program.scene(to.style), &found.sites);
+        let (scene, sites) = (&found.program.own_scene(to.style), &found.sites);
         found.each(|next| {
             let more = "--limit N, --instances A..B, or -o FILE";
             to.write(more, |out| match to.form {

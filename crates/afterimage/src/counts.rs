@@ -7,14 +7,14 @@ use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_present::shell_name;
 use afterimage_profile::Remarks;
-use afterimage_record::{Cache, Progress, RecordedRun, check_blocks, count};
+use afterimage_record::{Cache, Progress, RecordedRun, check_blocks, count, progress_end};
 use afterimage_trace::{TraceError, TraceFile, TraceWriter};
 
 use crate::append::is_this_process;
 use crate::cancel::cancelled;
 use crate::error::Reason;
 use crate::monitor::{Note, Work};
-use crate::path::TELLING;
+use crate::path::NEVER;
 use crate::session::Session;
 
 /// The way to count blocks. It affects only the cost of counting, never the counts.
@@ -67,13 +67,13 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
             CounterPlacement::Program | CounterPlacement::Checked => Mode::Program,
         })
     };
-    let (cache, events) = (Cache::of_user(), Some(end.events).filter(|n| *n >= TELLING));
+    let (cache, events) = (Cache::of_user(), progress_end(&end));
     let cancel = session.stop_flag();
     let again = Again {
         session,
         file: &file,
         cache: &cache,
-        cancel: cancel.as_deref(),
+        cancel: cancel.as_deref().unwrap_or(&NEVER),
     };
     let lens = {
         let progress = monitor.begin(Work::Counts, events);
@@ -119,7 +119,7 @@ struct Again<'a> {
     session: &'a Session,
     file: &'a TraceFile,
     cache: &'a Cache,
-    cancel: Option<&'a AtomicBool>,
+    cancel: &'a AtomicBool,
 }
 
 impl Again<'_> {
@@ -130,7 +130,7 @@ impl Again<'_> {
             program: self.session.program(),
             cache: self.cache,
             progress,
-            cancel: self.cancel,
+            cancel: Some(self.cancel),
         }
     }
 }

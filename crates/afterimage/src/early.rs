@@ -10,7 +10,8 @@ use std::time::Duration;
 use afterimage_ids::OpId;
 use afterimage_program::Module;
 use afterimage_record::{
-    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots, watch,
+    Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots,
+    progress_end, watch,
 };
 use afterimage_replay::paths::{
     FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
@@ -31,7 +32,7 @@ use crate::append::append;
 use crate::cancel::cancelled;
 use crate::error::{Reason, SessionError};
 use crate::monitor::{Note, Work};
-use crate::path::TELLING;
+use crate::path::NEVER;
 use crate::trace::MOST_UNBUILT;
 
 /// A run whose path was written during execution, with its snapshots.
@@ -481,8 +482,7 @@ fn executed(
     spacing: Spacing,
     out: &TraceWriter,
 ) -> Result<Option<SnapshotBuilder>> {
-    let total = file.end()?.map(|end| end.events);
-    let total = total.filter(|events| *events >= TELLING);
+    let total = file.end()?.and_then(|end| progress_end(&end));
     let progress = session.monitor().begin(Work::Snapshots, total);
     let cancel = session.stop_flag();
     let run = RecordedRun {
@@ -491,7 +491,7 @@ fn executed(
         program: session.program(),
         cache: &Cache::of_user(),
         progress: &progress,
-        cancel: cancel.as_deref(),
+        cancel: Some(cancel.as_deref().unwrap_or(&NEVER)),
     };
     let mut found = SnapshotBuilder::new(ROOM);
     // If a snapshot is not later than the previous one, keep its changed pages for the next one.

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::path::{Path, PathBuf};
 
+use afterimage_ids::grouped;
 use afterimage_record::RecordError;
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::PathFileError;
@@ -120,7 +121,8 @@ pub enum Reason {
     /// A filter would leave nothing of the path.
     #[error(
         "the filters would keep nothing of the path: the run has {blocks} blocks, from t=1 to \
-         t={blocks}, and reached no mark or function; the recording is unchanged"
+         t={blocks}, and reached no mark or function; the recording is unchanged",
+        blocks = grouped(*blocks)
     )]
     NothingKept {
         /// The number of executed blocks.

@@ -29,18 +29,18 @@ impl Monitor for Silent {}
 /// Long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Building the path. The units are events of the log, or megabytes of the path that the run
-    /// wrote.
+    /// Building the path. The units are polls of the stop clock, or megabytes of the path that the
+    /// run wrote.
     Path,
     /// Building the values. The units are executed blocks.
     Values,
-    /// Taking snapshots. The units are events of the log.
+    /// Taking snapshots. The units are polls of the stop clock.
     Snapshots,
     /// Executing the run again to find the writer of a byte. The units are stretches of the run.
     Writer,
-    /// Counting blocks. The units are events of the log.
+    /// Counting blocks. The units are polls of the stop clock.
     Counts,
-    /// Following the run for a question, with this purpose. The units are executed blocks.
+    /// Following the run for a question, with this purpose. What the units are depends on it.
     Question(&'static str),
 }
 
@@ -203,7 +203,8 @@ impl Note {
             ),
             Self::PathEmpty { blocks } => format!(
                 "nothing of the path was kept: the run has {blocks} blocks, from t=1 to \
-                 t={blocks}, and reached no mark or function"
+                 t={blocks}, and reached no mark or function",
+                blocks = grouped(*blocks)
             ),
             Self::WordsStay { why } => format!(
                 "{file}: the path that the run wrote stays in the recording and makes it \

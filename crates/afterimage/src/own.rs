@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use afterimage_ids::{FuncId, OrigOffset};
-use afterimage_present::OwnPlace;
+use afterimage_present::{OwnPlace, PresentError, StepCode};
 use afterimage_profile::{Folded, OwnFunctions, Source};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::paths::{Places, RecordedPath};
+use afterimage_replay::steps::{Operators, Step, What};
 use anyhow::Result;
 
 use crate::Session;
@@ -48,18 +49,55 @@ impl<'a> OwnLines<'a> {
         (function, offset): (FuncId, OrigOffset),
         time: u64,
     ) -> Result<Option<OwnPlace>> {
+        match self.here(function, Some(offset)) {
+            Some(place) => Ok(place),
+            None => self.caller(time),
+        }
+    }
+
+    /// For shown code: the line that library code was inlined into, if any. `None` for library
+    /// code.
+    fn here(&self, function: FuncId, offset: Option<OrigOffset>) -> Option<Option<OwnPlace>> {
         let folded = self.own.folded;
-        if let Some(at) = folded.locate(offset) {
-            let is_own = self.source.locate(offset) == Some(at);
-            let line = folded.line(at);
-            return Ok((!is_own).then_some(OwnPlace {
-                line,
-                called: false,
-            }));
-        }
-        if self.own.shows(function) {
-            return Ok(None);
-        }
+        let Some((offset, at)) = offset.and_then(|offset| Some((offset, folded.locate(offset)?)))
+        else {
+            return self.own.shows(function).then_some(None);
+        };
+        let is_own = self.source.locate(offset) == Some(at);
+        Some((!is_own).then(|| OwnPlace {
+            line: folded.line(at),
+            called: false,
+        }))
+    }
+
+    /// Returns the code of a step. Finds the line that called library code if `lines` says so, and
+    /// for a trap.
+    pub(crate) fn of_step(
+        &self,
+        operators: &Operators<'_>,
+        step: &Step,
+        lines: bool,
+    ) -> Result<StepCode, PresentError> {
+        let operator = step.op.map(|op| operators.get(step.function, op));
+        let offset = operator.transpose()?.flatten().map(|found| found.offset);
+        let is_trap = matches!(step.what, What::Trap(..));
+        Ok(match self.here(step.function, offset) {
+            Some(place) => StepCode::Shown(place),
+            None if !lines && !is_trap => StepCode::Folded(None),
+            None => {
+                let caller = self.caller(step.time);
+                let caller = caller.map_err(|error| PresentError::Path(error.into()))?;
+                match is_trap {
+                    true => StepCode::Shown(caller),
+                    false => StepCode::Folded(caller),
+                }
+            }
+        })
+    }
+
+    /// Returns the line of the user's own code that called the library code of the block at a time.
+    fn caller(&self, time: u64) -> Result<Option<OwnPlace>> {
+        let folded = self.own.folded;
         let mut cursor = self.path.cursor();
         cursor.seek(time)?;
         let stack = cursor.stack()?;

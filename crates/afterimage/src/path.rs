@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 use afterimage_ids::FuncId;
 use afterimage_present::absent;
 use afterimage_profile::location::Occurrence;
-use afterimage_record::{BuiltPaths, Cache, LivePath, PathFilter, RecordedRun, build_paths};
+use afterimage_record::{
+    BuiltPaths, Cache, LivePath, PathFilter, RecordedRun, build_paths, progress_end,
+};
 use afterimage_replay::paths::{
     DynamicGraph, GraphNodes, NumberError, Numbering, RecordedPath, Whose, path_in_memory,
 };
@@ -20,8 +22,9 @@ use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
 
-/// The minimum number of events for which progress is reported.
-pub(crate) const TELLING: u64 = 1000;
+/// Says that nobody can cancel a build. A re-execution with such a flag keeps the stop clock, which
+/// shows its progress.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The treatment of a path from which a filter removes everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +129,12 @@ pub(crate) fn add_path(
         return Err(Reason::CutOff);
     }
     let lost = "the path cannot be added to the recording";
-    let never = AtomicBool::new(false);
-    let Some(out) = append(at, &file, lost, monitor, cancel.unwrap_or(&never))? else {
+    let cancel = cancel.unwrap_or(&NEVER);
+    let Some(out) = append(at, &file, lost, monitor, cancel)? else {
         return Ok(Added::Elsewhere);
     };
     let total = match (words, end) {
-        (None, Some(end)) => Some(end.events).filter(|events| *events >= TELLING),
+        (None, Some(end)) => progress_end(&end),
         (words, _) => words.map(|words| words.chunks() as u64),
     };
     let built = {
@@ -142,7 +145,7 @@ pub(crate) fn add_path(
             program: recording.program(),
             cache: &Cache::of_user(),
             progress: &progress,
-            cancel,
+            cancel: Some(cancel),
         };
         build(&run, filter, &out)?
     };
@@ -185,8 +188,7 @@ pub(crate) fn drop_words(
     if !is_built || file.last_begun(Kind::PATH_WORDS).is_none() {
         return Ok(());
     }
-    let never = AtomicBool::new(false);
-    let stop = cancel.unwrap_or(&never);
+    let stop = cancel.unwrap_or(&NEVER);
     match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS], stop) {
         // Another question is adding data to the recording, so the words stay.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}

@@ -1,26 +1,29 @@
 //! The executions of a run, in order.
 
+use std::collections::VecDeque;
 use std::io::Write;
+use std::mem;
 
 use afterimage_ids::FuncId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
-    CallSource, LineStyle, NoSources, PresentError, Scene, Sources, Stretch, Style, TraceHead,
-    TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped, line_rows, lines_text,
-    narrow, step_rows, steps_binary, steps_text, trace_binary, trace_rows, trace_text,
-    with_results,
+    CallSource, CodeOf, FoldedSteps, LineStyle, NoSources, PresentError, Scene, ShownStep, Sources,
+    StepScene, Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary,
+    calls_in_text, grouped, leave_out_library, line_rows, lines_text, narrow, step_rows,
+    steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
 };
-use afterimage_profile::Source;
+use afterimage_profile::{CodeFilter, OwnFunctions, Source};
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, last, time_of,
 };
 use afterimage_replay::steps::{
-    self, Enter, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, WantedLines, Within,
-    last_steps,
+    self, Enter, MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, WantedLines,
+    Within, begin_of_last_steps, last_steps,
 };
 use afterimage_trace::Kind;
+use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +32,9 @@ use crate::early::{early, ensure_for_questions, is_long};
 use crate::ended::results;
 use crate::lines::{self, Lines};
 use crate::named::{NamedProgram, with_names};
+use crate::own::OwnLines;
 use crate::path::numbering;
-use crate::rows::Form;
+use crate::rows::{Form, next_of};
 use crate::steps::follow;
 
 /// A stretch of a run.
@@ -170,6 +174,10 @@ struct Shown<'s, 'p> {
     program: NamedProgram<'p>,
     positions: &'s Positions<'p, FileSegments>,
     stretch: &'s Stretch,
+    /// Whether only a stretch of the path exists.
+    is_stretch: bool,
+    /// The functions that text shows, if it leaves out others.
+    own: Option<&'s OwnFunctions<'p>>,
     sources: &'s dyn Sources,
     style: Style,
 }
@@ -238,6 +246,9 @@ impl TraceQuery {
             (self.level.of_steps(), self.last, from, &self.function)
             && self.limit.is_none_or(|limit| limit >= count)
         {
+            let is_folded = form == Form::Text && *session.code() != CodeFilter::All;
+            // Text counts all statements of library code between two others as one entry.
+            let count = if is_folded { count.max(FOLDED) } else { count };
             return self.use_last(session, level, count);
         }
         let blocks = self.level == Level::Block;
@@ -403,6 +414,8 @@ impl TraceQuery {
                 program,
                 positions: &positions,
                 stretch: &stretch,
+                is_stretch,
+                own,
                 sources,
                 style,
             };
@@ -438,27 +451,14 @@ impl TraceQuery {
                     Level::Call | Level::Line | Level::Statement | Level::Memory => None,
                 };
                 if let Some(unit) = unit {
-                    let shown = |function| match stretch.function {
-                        Some(only) => function == only,
-                        None => own.is_none_or(|own| own.shows(function)),
-                    };
-                    let is_all = stretch.function.is_none() && own.is_none();
-                    let functions = traced.program().functions.iter().map(|f| f.id);
-                    let functions = (!is_all).then(|| functions.filter(|f| shown(*f)).collect());
-                    let path = traced.path()?;
-                    let found = last(path, window, functions, unit, entries)?;
-                    stretch.window = match found.first <= found.last {
-                        true => found,
-                        // Only library code is executed there.
-                        false => last(path, window, None, unit, entries)?,
-                    };
+                    stretch.window = last_shown(traced, &stretch, own, (unit, entries))?;
                 }
                 limit = limit.filter(|&limit| limit < entries);
             }
             telling(&mut |mut to| {
                 let rest = match self.level {
                     Level::Block | Level::Path | Level::Line | Level::Statement | Level::Memory => {
-                        self.visits(&mut to, &scene, &stretch, limit)?
+                        self.visits(&mut to, (&scene, is_stretch), &stretch, limit)?
                     }
                     Level::Call => self.calls(&mut to, &scene, &stretch, limit)?,
                 };
@@ -490,13 +490,27 @@ impl TraceQuery {
             stretch,
             ..
         } = shown;
-        let scene = &program.scene(shown.style);
+        let scene = &StepScene {
+            own: shown.own,
+            ..program.scene(shown.style)
+        };
+        let lines = (program.own.folded, program.names);
+        let lines = OwnLines::new(traced, traced.path()?, lines);
+        let code = |step: &Step| lines.of_step(program.operators, step, false);
+        let code = shown.own.map(|_| &code as &CodeOf<'_>);
         follow(traced, |run, log| {
+            let mut rows = VecDeque::new();
             let mut kept;
             let mut streamed;
             let mut backwards;
             let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
-            if let Some(last) = self.last {
+            if let (Some(last), Some(code)) = (self.last, code) {
+                rows = self.last_rows(shown, run, wanted, (last, code))?;
+                if self.reverse {
+                    rows.make_contiguous().reverse();
+                }
+                next = Box::new(|| Ok(None));
+            } else if let Some(last) = self.last {
                 kept = last_steps(run, log, wanted, last as usize)?;
                 next = if self.reverse {
                     Box::new(|| Ok(kept.pop_back()))
@@ -533,7 +547,10 @@ impl TraceQuery {
                             }
                             Ok(step)
                         };
-                        let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
+                        let mut rows =
+                            FoldedSteps::new(&mut next, code).after(mem::take(&mut rows));
+                        let level = (level, stretch.window.last);
+                        let next = steps_text(out, scene, &mut rows, level, limit)?;
                         let Some(Step {
                             time, function, op, ..
                         }) = next
@@ -557,6 +574,50 @@ impl TraceQuery {
                 Ok(())
             })
         })
+    }
+
+    /// Returns the last rows of a stretch, in order.
+    fn last_rows(
+        &self,
+        shown: Shown<'_, '_>,
+        run: Run<'_, FileSegments>,
+        wanted: Wanted,
+        (count, code): (u64, &CodeOf<'_>),
+    ) -> Result<VecDeque<ShownStep>> {
+        let traced = shown.program.session;
+        // Of a path that is not compacted, only these statements were read.
+        let begin = match shown.is_stretch {
+            true => {
+                let statements = count.max(FOLDED) as usize;
+                begin_of_last_steps(run, traced.file().log()?, wanted, statements)?
+            }
+            false => wanted.window.first,
+        };
+        let mut blocks = count;
+        loop {
+            let found = last_shown(traced, shown.stretch, shown.own, (Unit::Block, blocks))?;
+            let first = found.first.max(begin);
+            let window = Window {
+                first,
+                ..wanted.window
+            };
+            let mut steps = Steps::new(run, traced.file().log()?, Wanted { window, ..wanted })?;
+            let mut next = || next_of(steps.next());
+            let rows = FoldedSteps::new(&mut next, Some(code)).last(count as usize)?;
+            // Some blocks have no statements of this kind.
+            let found = rows.len() as u64;
+            if found == count || first == wanted.window.first {
+                return Ok(rows);
+            }
+            if first == begin {
+                bail!(
+                    "the last {} statements have only {found} entries, because library code is \
+                     folded: choose --code all, or first read the whole path with afterimage build",
+                    grouped(count.max(FOLDED))
+                );
+            }
+            blocks = blocks.saturating_mul(8);
+        }
     }
 
     fn lines<'p>(
@@ -620,7 +681,7 @@ impl TraceQuery {
     fn visits(
         &self,
         to: &mut Target<'_>,
-        scene: &Scene<'_, FileSegments>,
+        (scene, is_stretch): (&Scene<'_, FileSegments>, bool),
         stretch: &Stretch,
         limit: Option<u64>,
     ) -> Result<Option<Rest>> {
@@ -629,12 +690,26 @@ impl TraceQuery {
             _ => TraceLevel::Block,
         };
         let path = scene.path;
-        let mut visits = Visits::new(path, stretch.window, stretch.reverse, stretch.function)?;
+        let mut window = stretch.window;
+        if is_stretch && matches!(to, Target::Text(_)) {
+            window = read_part(path, window)?;
+        }
+        let mut visits = Visits::new(path, window, stretch.reverse, stretch.function)?;
         match to {
             Target::Bin(out) => trace_binary(out, path, &mut visits, level, stretch, limit)?,
             Target::Rows(to) => trace_rows(*to, scene, &mut visits, level, stretch, limit)?,
             Target::Text(out) => {
-                let Some(next) = trace_text(out, scene, &mut visits, level, limit)? else {
+                // After a stretch, it is unknown what is executed.
+                if scene.own.is_some() && !is_stretch {
+                    leave_out_library(scene, &mut visits)?;
+                }
+                let next = trace_text(out, scene, &mut visits, level, limit)?;
+                // The rest was not read.
+                let rest = match stretch.reverse {
+                    true => (window.first > stretch.window.first).then(|| window.first - 1),
+                    false => (window.last < stretch.window.last).then(|| window.last + 1),
+                };
+                let Some(next) = next.or(rest) else {
                     return Ok(None);
                 };
                 let left = if stretch.reverse {
@@ -704,6 +779,51 @@ impl TraceQuery {
         }
         Ok(None)
     }
+}
+
+/// Returns the end of a stretch that contains the last entries that are shown.
+fn last_shown(
+    traced: &Session,
+    stretch: &Stretch,
+    own: Option<&OwnFunctions<'_>>,
+    (unit, entries): (Unit, u64),
+) -> Result<Window> {
+    let (path, window) = (traced.path()?, stretch.window);
+    let shown = |function| match stretch.function {
+        Some(only) => function == only,
+        None => own.is_none_or(|own| own.shows(function)),
+    };
+    let is_all = stretch.function.is_none() && own.is_none();
+    let functions = traced.program().functions.iter().map(|f| f.id);
+    let functions = (!is_all).then(|| functions.filter(|f| shown(*f)).collect());
+    let found = last(path, window, functions, unit, entries)?;
+    Ok(match found.first <= found.last {
+        true => found,
+        // Only library code is executed there.
+        false => last(path, window, None, unit, entries)?,
+    })
+}
+
+/// Returns the part of a window that was read of a path that is not compacted.
+fn read_part(path: &RecordedPath, window: Window) -> Result<Window> {
+    let Window {
+        mut first,
+        mut last,
+    } = window;
+    let mut cursor = path.cursor();
+    let is_unread = |visit: &Visit| path.nodes()[visit.node].left_out > 0;
+    if let Some(before) = cursor.seek(first)?.filter(is_unread) {
+        first = before.last() + 1;
+    }
+    if let Some(after) = cursor.seek(last)?.filter(is_unread) {
+        last = after.start - 1;
+    }
+    // Otherwise, nothing was read.
+    Ok(if first <= last {
+        Window { first, last }
+    } else {
+        window
+    })
 }
 
 /// Whether a function is open at a time, even if it returns without executing another block.

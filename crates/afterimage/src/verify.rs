@@ -12,7 +12,8 @@ use afterimage_present::verify::{
 };
 use afterimage_program::Module;
 use afterimage_record::{
-    Cache, CheckedWords, Progress, RecordError, RecordedRun, check, count, verify_words,
+    Cache, CheckedWords, Progress, RecordError, RecordedRun, check, count, progress_end,
+    verify_words,
 };
 use afterimage_replay::paths::{recorded_directory, recorded_path, verify_path};
 use afterimage_replay::values::{recorded_epochs, verify_values};
@@ -23,7 +24,7 @@ use crate::early::verify_snapshots;
 use crate::files;
 use crate::filters::said;
 use crate::monitor::{Monitor, Work};
-use crate::path::TELLING;
+use crate::path::NEVER;
 use crate::source::source_map;
 
 /// Whether to execute and follow the run again, to check that it repeats.
@@ -251,7 +252,7 @@ impl Checker<'_> {
             return Ok(());
         }
         let outcome = {
-            let progress = self.events("re-executing", report.events);
+            let progress = self.executing("re-executing")?;
             check(&self.run(&Cache::of_user(), &progress))
         };
         match outcome {
@@ -283,7 +284,7 @@ impl Checker<'_> {
             program: &self.module.program,
             cache,
             progress,
-            cancel: None,
+            cancel: Some(&NEVER),
         }
     }
 
@@ -291,11 +292,10 @@ impl Checker<'_> {
         self.at.display().to_string()
     }
 
-    /// Reports the progress of an execution in events of its log. Reports nothing for a run with
-    /// few events, because these say nothing about progress.
-    fn events(&self, doing: &'static str, events: u64) -> Progress {
-        let total = Some(events).filter(|events| *events >= TELLING);
-        self.monitor.begin(Work::Question(doing), total)
+    /// Reports the progress of an execution.
+    fn executing(&self, doing: &'static str) -> Result<Progress> {
+        let total = self.file.end()?.and_then(|end| progress_end(&end));
+        Ok(self.monitor.begin(Work::Question(doing), total))
     }
 
     /// Checks the descriptions of the functions that are missing from the path and the values.
@@ -345,8 +345,7 @@ impl Checker<'_> {
             "quick" => Mode::Quick,
             _ => Mode::Program,
         };
-        let events = file.end().with_context(name)?.map_or(0, |end| end.events);
-        let progress = self.events("counting", events);
+        let progress = self.executing("counting")?;
         let again = count(
             &self.run(&Cache::of_user(), &progress),
             &PlanOptions::new(mode),

@@ -11,7 +11,9 @@ use std::time::Duration;
 use afterimage::{Monitor, Note, Work};
 use afterimage_present::grouped;
 use afterimage_record::Progress;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{
+    HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 
 use crate::output::{say, tell};
 
@@ -65,18 +67,28 @@ impl Bar {
         let (count, units) = all.unwrap_or_default();
         let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
         let template = match (all, units) {
-            (Some(_), Some(_)) => {
-                "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {rate} a second, {eta} left"
-            }
-            (Some(_), None) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%, {eta} left",
+            (Some(_), _) => "{spinner} {msg} {elapsed} {wide_bar} {percent}%{rate}",
             (None, _) => "{spinner} {msg} {elapsed}",
         };
         // The templates are constant and valid. An invalid template would leave the default style.
         if let Ok(style) = ProgressStyle::with_template(template) {
-            let units = units.unwrap_or_default();
             let rate = move |state: &ProgressState, out: &mut dyn Write| {
+                // Before the first progress, such as during compilation, nothing is known.
+                if state.pos() == 0 {
+                    return;
+                }
+                let (rate, left) = (state.per_sec(), HumanDuration(state.eta()));
                 // Output that cannot be written is not shown.
-                let _ = write!(out, "{} {units}", grouped(state.per_sec() as u64));
+                let _ = match units {
+                    Some(units) => {
+                        let rate = grouped(rate as u64);
+                        write!(out, ", {rate} {units} a second, {left:#} left")
+                    }
+                    None => {
+                        let rate = 100.0 * rate / count.max(1) as f64;
+                        write!(out, ", {rate:.1}% a second, {left:#} left")
+                    }
+                };
             };
             bar.set_style(style.with_key("rate", rate));
         }
@@ -105,7 +117,13 @@ impl Bar {
     /// Converts the bar to a progress callback. The bar is shown until the last copy of the
     /// callback is dropped.
     pub(crate) fn into_progress(self) -> Progress {
-        Arc::new(move |events| self.0.set_position(events))
+        Arc::new(move |done| {
+            if self.0.position() == 0 {
+                // The rate does not include what came before.
+                self.0.reset_eta();
+            }
+            self.0.set_position(done);
+        })
     }
 }
 

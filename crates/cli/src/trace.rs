@@ -201,10 +201,6 @@ fn check(arguments: &Arguments) -> Result<()> {
     if steps && arguments.level != Level::Line {
         bail!("--over and --into need --level line");
     }
-    let is_whole = matches!(arguments.level, Level::Statement | Level::Memory);
-    if arguments.view.code.is_given() && is_whole {
-        bail!("--level statement and memory show all code: leave out --code");
-    }
     if arguments.function.is_some() && (arguments.over || arguments.into.is_some()) {
         bail!("--function shows the lines of one function: leave out --over and --into");
     }

@@ -1,5 +1,5 @@
 //! Defines the vocabulary that all crates share, which is entities, offsets in the three byte
-//! spaces, and exact counts.
+//! spaces, exact counts, and the form of numbers in texts.
 //!
 //! Entities are `u32` newtypes that print themselves (`block3`, `edge7`). Offsets in different byte
 //! spaces are different types. Otherwise, code could silently use an offset in the original module
@@ -7,6 +7,7 @@
 
 mod counts;
 mod entities;
+mod numbers;
 mod offsets;
 
 pub use counts::{Counts, FunctionCounts};
@@ -15,4 +16,5 @@ pub use entities::{
     BlockId, CounterId, EdgeId, FuncId, ImportId, LoopId, NodeId, OpId, RuleId, StmtId, TypeId,
     ValueId,
 };
+pub use numbers::{grouped, times};
 pub use offsets::{FileOffset, InstrOffset, OrigOffset};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, grouped};
 use afterimage_numeric::Trap as NumericTrap;
 use afterimage_program::ParseError;
 use afterimage_trace::{TraceError, TrapCode};
@@ -28,7 +28,7 @@ pub enum MachineError {
         block: BlockId,
     },
     /// The path disagrees with the program's computation.
-    #[error("at block {time} the path does not match what the program computes: {what}")]
+    #[error("at t={} the path does not match what the program computes: {what}", grouped(*time))]
     Diverged {
         /// The time of the node's first block.
         time: u64,
@@ -36,7 +36,7 @@ pub enum MachineError {
         what: &'static str,
     },
     /// The log disagrees with the program's computation.
-    #[error("at block {time} the log does not match what the program computes: {what}")]
+    #[error("at t={} the log does not match what the program computes: {what}", grouped(*time))]
     Boundary {
         /// The time of the node's first block.
         time: u64,
@@ -45,8 +45,9 @@ pub enum MachineError {
     },
     /// The recording was cut off, and its log ends before its path.
     #[error(
-        "the recording was cut off: it has the host's actions only up to t={time}, so the run \
-         cannot be followed further"
+        "the recording was cut off: it has the host's actions only up to t={}, so the run \
+         cannot be followed further",
+        grouped(*time)
     )]
     LogEnds {
         /// The last block that can be followed.
@@ -65,7 +66,7 @@ pub enum MachineError {
     #[error("{0} cannot be followed")]
     Unsupported(&'static str),
     /// An operator trapped, but the run continues.
-    #[error("at block {time} an operator traps ({trap}), but the path continues")]
+    #[error("at t={} an operator traps ({trap}), but the path continues", grouped(*time))]
     Trapped {
         /// The time of the node's first block.
         time: u64,

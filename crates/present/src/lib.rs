@@ -123,15 +123,15 @@ pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, sl
 pub use sources::{NoSources, Sources};
 pub use state::{LastOwn, ResultValue, StateView, WrittenSince, with_results, written_text};
 pub use steps::{
-    NextStep, StepRow, StepScene, StepTried, StepWhat, range_text, step_rows, steps_binary,
-    steps_text,
+    CodeOf, FoldedSteps, NextStep, ShownStep, StepCode, StepRow, StepScene, StepTried, StepWhat,
+    range_text, step_rows, steps_binary, steps_text,
 };
 pub use table::{COLORS, Style, narrow, wrapped};
 pub use text::text;
 pub use trace::{
     CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, Scene,
-    Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text, line_rows, lines_text,
-    trace_binary, trace_rows, trace_text,
+    Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text, leave_out_library,
+    line_rows, lines_text, trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};
 pub use visible::{Content, Visible};

@@ -1,17 +1,6 @@
 //! Formats numbers for people.
 
-/// Formats a number with a comma before every third digit from the right.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub use afterimage_ids::{grouped, times};
 
 /// Formats a part of a whole in percent, rounded to one decimal. Returns `<0.1%` or `>99.9%` where
 /// rounding would wrongly give 0 or 100.
@@ -38,14 +27,6 @@ pub(crate) fn ratio([a, b]: [u64; 2]) -> Option<String> {
         ..0.005 => "<0.01".to_owned(),
         _ => format!("{ratio:.2}"),
     })
-}
-
-/// Formats a number of times: `once`, `2 times`.
-pub fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        many => format!("{} times", grouped(many)),
-    }
 }
 
 /// Formats a number with its noun: `1 function`, `2 functions`.
@@ -97,14 +78,6 @@ mod tests {
         assert_eq!(ratio([1_000_000, 1]).as_deref(), Some("<0.01"));
         assert_eq!(ratio([0, 8]), None);
         assert_eq!(ratio([8, 0]), None);
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1,000");
-        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Reports statements and memory accesses, one after another.
 
 mod binary;
+mod fold;
 mod json;
 mod text;
 
@@ -10,6 +11,7 @@ use afterimage_program::{Location, Names};
 use afterimage_replay::steps::{Level, Operators, Step};
 
 pub use self::binary::steps_binary;
+pub use self::fold::{CodeOf, FoldedSteps, ShownStep, StepCode};
 pub use self::json::{StepRow, StepTried, StepWhat, step_rows};
 pub use self::text::{range_text, steps_text};
 use crate::{PresentError, Style};

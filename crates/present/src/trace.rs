@@ -24,7 +24,7 @@ pub use self::json::{TraceHead, TraceRow, trace_rows};
 pub use self::lines::{
     ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, line_rows, lines_text,
 };
-pub use self::text::trace_text;
+pub use self::text::{leave_out_library, trace_text};
 use crate::{PresentError, Sources, Style};
 
 /// The kind of entries.

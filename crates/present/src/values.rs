@@ -60,6 +60,9 @@ pub struct StatementValues {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
+    /// For library code that was inlined: the line that text shows instead.
+    #[serde(skip)]
+    pub own: Option<SourceLine>,
     /// The number of executions.
     pub executions: u64,
     /// Why nothing is known about the requested executions.
@@ -232,7 +235,7 @@ impl ValuesReport {
         report: &StatementValues,
         style: Style,
     ) -> Result<(), PresentError> {
-        let place = report.source.as_ref();
+        let place = report.own.as_ref().or(report.source.as_ref());
         let place = place.map_or(String::new(), |line| {
             format!("  {}", plain(&line.to_string()))
         });

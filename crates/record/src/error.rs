@@ -1,5 +1,6 @@
 //! Errors of recording and re-executing.
 
+use afterimage_ids::grouped;
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
 
@@ -108,8 +109,10 @@ pub enum RecordError {
     Words,
     /// The path words lead to a different moment than the file records.
     #[error(
-        "the path that the run wrote does not lead where the file says: to t={said}, but to \
-         t={found}, or to other activations"
+        "the path that the run wrote does not lead where the file says: to t={}, but to \
+         t={}, or to other activations",
+        grouped(*said),
+        grouped(*found)
     )]
     Moment {
         /// The time according to the file.
@@ -122,7 +125,9 @@ pub enum RecordError {
     HandOver(#[from] crate::paths::HandOverError),
     /// A block's own counter disagrees with the counts of edges.
     #[error(
-        "function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters"
+        "function {function}, block {block}: its own counter shows {}, but {} follows from the other counters",
+        grouped(*measured),
+        grouped(*derived)
     )]
     BlockDiffers {
         /// The function's index.
@@ -141,7 +146,7 @@ pub enum RecordError {
     #[error("only one lens can be built during the run")]
     OneLens,
     /// A re-execution did something that the recording did not.
-    #[error("the re-execution differs from the recording at event {event}: {what}")]
+    #[error("the re-execution differs from the recording at event {}: {what}", grouped(*event))]
     Diverged {
         /// The number of the event, from 0.
         event: u64,
@@ -150,8 +155,9 @@ pub enum RecordError {
     },
     /// The stop clock at the end differs from the recording.
     #[error(
-        "the stop clock shows {found} at the end of the re-execution, but the recording says \
-         {said}"
+        "the stop clock shows {} at the end of the re-execution, but the recording says {}",
+        grouped(*found),
+        grouped(*said)
     )]
     Clock {
         /// The value in the recording.

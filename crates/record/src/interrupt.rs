@@ -1,8 +1,10 @@
-//! Stops a run from outside, at a poll of the stop clock or inside a host call.
+//! Stops a run from outside, at a poll of the stop clock or inside a host call, and reads the
+//! clock.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use afterimage_rewrite::{CLOCK_AT, LIMIT_AT};
 use afterimage_trace::Interrupter;
 use tokio::sync::Notify;
 
@@ -13,8 +15,8 @@ pub struct Interrupt(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     by: AtomicU8,
-    /// The address of the guest's limit word while the guest runs.
-    limit: Mutex<Option<usize>>,
+    /// The address of the probes' memory while the guest runs.
+    probes: Mutex<Option<usize>>,
     in_host_call: Notify,
 }
 
@@ -39,12 +41,18 @@ impl Interrupt {
         {
             return;
         }
-        let limit = self.0.limit.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(address) = *limit {
+        let probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(address) = *probes {
             lower(address);
         }
-        drop(limit);
+        drop(probes);
         self.0.in_host_call.notify_one();
+    }
+
+    /// Returns the number of polls of the stop clock so far, while the guest runs.
+    pub(crate) fn clock(&self) -> Option<u64> {
+        let probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        probes.map(|address| word(address, CLOCK_AT).load(Ordering::Relaxed))
     }
 
     /// Returns who requested a stop, if anybody did.
@@ -64,40 +72,46 @@ impl Interrupt {
         }
     }
 
-    /// Lets a request stop the guest through the limit word at this address, until the guard is
-    /// dropped.
+    /// Lets a request stop the guest through the limit word in the probes' memory at this address,
+    /// until the guard is dropped.
     ///
     /// Until then, the address must stay valid, 8-aligned and readable by the guest.
-    pub(crate) fn guard(&self, address: usize) -> LimitGuard<'_> {
-        let mut limit = self.0.limit.lock().unwrap_or_else(PoisonError::into_inner);
-        *limit = Some(address);
+    pub(crate) fn guard(&self, address: usize) -> ProbesGuard<'_> {
+        let mut probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        *probes = Some(address);
         if self.requested().is_some() {
             lower(address);
         }
-        drop(limit);
-        LimitGuard(self)
+        drop(probes);
+        ProbesGuard(self)
     }
 }
 
-/// Forgets the limit word when the run ends.
-pub(crate) struct LimitGuard<'a>(&'a Interrupt);
+/// Forgets the probes' memory when the run ends.
+pub(crate) struct ProbesGuard<'a>(&'a Interrupt);
 
-impl Drop for LimitGuard<'_> {
+impl Drop for ProbesGuard<'_> {
     fn drop(&mut self) {
         *self
             .0
             .0
-            .limit
+            .probes
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
-fn lower(address: usize) {
-    // SAFETY: `guard` received the address of an aligned word in a memory of fixed size, which
-    // lives until the guard is dropped. The lock is held, so the guard exists. The guest only loads
-    // the word.
+fn lower(probes: usize) {
+    // The guest only loads this word.
+    word(probes, LIMIT_AT).store(0, Ordering::SeqCst);
+}
+
+/// Returns a word of the probes' memory. The lock must be held.
+fn word<'a>(probes: usize, at: u64) -> &'a AtomicU64 {
+    // SAFETY: `guard` received the aligned address of a memory of fixed size, which lives until the
+    // guard is dropped. The lock is held, so the guard exists. Both words are 8-aligned.
     #[allow(unsafe_code)]
-    let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
-    word.store(0, Ordering::SeqCst);
+    unsafe {
+        AtomicU64::from_ptr((probes + at as usize) as *mut u64)
+    }
 }

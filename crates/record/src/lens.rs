@@ -162,12 +162,15 @@ impl<'a> Job<'a> {
         paths: Option<PathHost>,
         snapshots: Option<Capturing>,
     ) -> Result<Replayed, RecordError> {
-        unless_cancelled(self.run.cancel, |interrupt| {
+        let progress = self.run.progress;
+        let counts_polls = self.run.cancel.is_some() && self.end.clock.is_some();
+        let polls = counts_polls.then_some(progress);
+        unless_cancelled(self.run.cancel, polls, |interrupt| {
             let source = Source {
                 cache: self.run.cache,
                 program: self.program,
                 file: self.run.file,
-                progress: self.run.progress,
+                progress: (!counts_polls).then_some(progress),
                 interrupt,
             };
             let observers = Observers {

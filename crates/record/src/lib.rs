@@ -42,6 +42,6 @@ pub use paths::{
     Nodes, PathFilter, RecordedRun, Stretch, Stretches, Traced, build_paths, trace_paths,
     verify_words,
 };
-pub use replay::Progress;
+pub use replay::{Progress, progress_end};
 pub use snapshots::{ChangedPage, Spacing, Taken, build_debugged, build_snapshots};
 pub use watch::watch;

@@ -11,8 +11,8 @@ use afterimage_paths::{Cuts, PathPlan};
 use afterimage_placement::{Plan, PlanOptions};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_rewrite::{
-    CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, PathProbes, Probes, Rewritten, START_EXPORT,
-    TracePlan, rewrite,
+    CLOCK_AT, MEMORY_EXPORT, Options, PathProbes, Probes, Rewritten, START_EXPORT, TracePlan,
+    rewrite,
 };
 use afterimage_trace::{
     CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin,
@@ -544,8 +544,8 @@ impl Run<'_> {
         let counters = instance
             .get_memory(&mut store, MEMORY_EXPORT)
             .ok_or(RecordError::NoMemory)?;
-        let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
-        let guard = self.options.clock.then(|| interrupt.guard(limit));
+        let probes = counters.data_ptr(&store) as usize;
+        let guard = self.options.clock.then(|| interrupt.guard(probes));
         // This is dropped before the store, because the consumer may be reading the store's memory
         // until then.
         let quiet = PathHost::connect(&mut store, &instance, &self.rewritten.layout)?;

@@ -10,7 +10,9 @@ use afterimage_program::Program;
 use afterimage_rewrite::{
     ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT,
 };
-use afterimage_trace::{Event, HostStop, Interrupter, LogPlace, LogReader, RawValue, TraceFile};
+use afterimage_trace::{
+    End, Event, HostStop, Interrupter, LogPlace, LogReader, RawValue, TraceFile,
+};
 use wasmtime::{AsContextMut, Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::I32Exit;
 
@@ -62,7 +64,7 @@ pub(crate) struct Observers {
     pub watching: Option<Box<Watching>>,
 }
 
-/// A callback that receives the number of repeated log events from time to time.
+/// A callback that receives the progress of a re-execution from time to time: see [`progress_end`].
 pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// The data of the store in a re-execution.
@@ -72,7 +74,8 @@ pub(crate) struct Host {
     memory: Option<Memory>,
     calls: Vec<u64>,
     entered: Vec<FuncId>,
-    progress: Progress,
+    /// Receives the number of events, unless the progress is counted in polls.
+    progress: Option<Progress>,
     room: Room,
     paths: Option<PathHost>,
     snapshots: Option<Capturing>,
@@ -99,8 +102,10 @@ impl Host {
     fn next(&mut self) -> Result<Option<Event>, RecordError> {
         let event = self.log.next().transpose()?;
         self.position += 1;
-        if self.position.is_multiple_of(1024) {
-            (self.progress)(self.position);
+        if let Some(progress) = &self.progress
+            && self.position.is_multiple_of(1024)
+        {
+            progress(self.position);
         }
         Ok(event)
     }
@@ -191,7 +196,8 @@ pub(crate) struct Source<'a> {
     pub cache: &'a Cache,
     pub program: &'a Program,
     pub file: &'a TraceFile,
-    pub progress: &'a Progress,
+    /// Receives the number of repeated events.
+    pub progress: Option<&'a Progress>,
     /// A handle that can stop the re-execution during compilation and, with the stop clock, at each
     /// poll.
     pub interrupt: Option<&'a Interrupt>,
@@ -222,7 +228,7 @@ pub(crate) fn replay(
         memory: None,
         calls: vec![0; program.imports.len()],
         entered: Vec::new(),
-        progress: Arc::clone(progress),
+        progress: progress.cloned(),
         room: Room::of_module(&file.module()?)?,
         paths: observers.paths,
         snapshots: observers.snapshots,
@@ -250,8 +256,8 @@ pub(crate) fn replay(
             set(ARM_SKIP_AT, skip)?;
         }
     }
-    let limit = probes.data_ptr(&store) as usize + LIMIT_AT as usize;
-    let _guard = interrupt.map(|interrupt| interrupt.guard(limit));
+    let address = probes.data_ptr(&store) as usize;
+    let _guard = interrupt.map(|interrupt| interrupt.guard(address));
     // This is dropped before the store, because the consumer may be reading the store's memory
     // until then.
     let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
@@ -272,9 +278,22 @@ pub(crate) fn replay(
     })
 }
 
-/// Runs `work` on a guest thread, and stops its re-execution once `cancel` is set.
+/// Returns the progress of a complete re-execution that can be cancelled: the number of polls of
+/// the stop clock or, without a clock, of events. `None` if there are few events, because these say
+/// nothing about progress.
+pub fn progress_end(end: &End) -> Option<u64> {
+    let events = || Some(end.events).filter(|events| *events >= TELLING);
+    end.clock.or_else(events)
+}
+
+/// The minimum number of events for which progress is reported.
+const TELLING: u64 = 1000;
+
+/// Runs `work` on a guest thread, and stops its re-execution once `cancel` is set. `polls` receives
+/// the number of polls of the stop clock.
 pub(crate) fn unless_cancelled<R: Send>(
     cancel: Option<&AtomicBool>,
+    polls: Option<&Progress>,
     work: impl FnOnce(Option<&Interrupt>) -> Result<R, RecordError> + Send,
 ) -> Result<R, RecordError> {
     let Some(cancel) = cancel else {
@@ -291,6 +310,9 @@ pub(crate) fn unless_cancelled<R: Send>(
             while ended.recv_timeout(ASK) == Err(RecvTimeoutError::Timeout) {
                 if cancel.load(Ordering::SeqCst) {
                     interrupt.stop(Interrupter::CtrlC);
+                }
+                if let (Some(polls), Some(clock)) = (polls, interrupt.clock()) {
+                    polls(clock);
                 }
             }
         };

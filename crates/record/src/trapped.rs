@@ -55,7 +55,7 @@ pub(crate) fn trapped_at(
         cache: &Cache::none(),
         program,
         file: &file,
-        progress,
+        progress: Some(progress),
         interrupt: Some(interrupt),
     };
     let replayed = on_guest_thread(REPLAY_STACK, || {

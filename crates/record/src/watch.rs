@@ -68,12 +68,12 @@ pub fn watch(
         watching: Some(Box::new(watching)),
         ..Observers::default()
     };
-    let replayed = unless_cancelled(run.cancel, |interrupt| {
+    let replayed = unless_cancelled(run.cancel, None, |interrupt| {
         let source = Source {
             cache: run.cache,
             program,
             file: run.file,
-            progress: &(Arc::new(|_| {}) as Progress),
+            progress: None,
             interrupt,
         };
         replay(&engine, &source, &rewritten, stop, observers)

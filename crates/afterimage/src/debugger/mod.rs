@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset, grouped};
 use afterimage_profile::{Folded, OwnFunctions, Source, Stop};
 use afterimage_program::{InlinedFrame, SourceMap};
 use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, RecordedPath};
@@ -221,7 +221,7 @@ impl<'a> Debugger<'a> {
     /// Returns the T-th executed block, and its function.
     fn block(&self, time: u64) -> Result<(FuncId, BlockId)> {
         let visit = self.path().cursor().seek(time)?;
-        let visit = visit.with_context(|| format!("the run has no block t={time}"))?;
+        let visit = visit.with_context(|| format!("the run has no block t={}", grouped(time)))?;
         let node = &self.path().nodes()[visit.node];
         let block = node.blocks.get((time - visit.start) as usize);
         let block = block.context("a block that does not exist")?;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, grouped};
 use afterimage_profile::Line;
 use afterimage_replay::paths::Window;
 use afterimage_replay::state::{Condition, Truth};
@@ -161,7 +161,8 @@ impl<'a> Debugger<'a> {
         for &number in &order {
             let at = positions[number];
             let visit = self.path().cursor().seek(at.time)?;
-            let visit = visit.ok_or_else(|| anyhow!("the run has no block t={}", at.time))?;
+            let visit =
+                visit.ok_or_else(|| anyhow!("the run has no block t={}", grouped(at.time)))?;
             moments.push((visit, at));
         }
         let looks = expressions.iter().map(|one| self.look(one, false));

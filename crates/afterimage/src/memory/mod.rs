@@ -6,16 +6,16 @@ use afterimage_ids::OrigOffset;
 use afterimage_present::document::JsonLines;
 use afterimage_present::document::objects::MemoryRange;
 use afterimage_present::{
-    MemoryPart, MemoryReport, StepRow, StepScene, Stretch, Style, TraceHead, VariableThere,
-    grouped, step_rows, steps_text,
+    CodeOf, FoldedSteps, MemoryPart, MemoryReport, StepRow, StepScene, Stretch, Style, TraceHead,
+    VariableThere, grouped, step_rows, steps_text,
 };
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
-    At, LARGEST_RANGE, Level, NearestAccess, Operators, Range, Steps, Wanted, Within, WriteIndex,
-    memory_at,
+    At, LARGEST_RANGE, Level, NearestAccess, Operators, Range, Step, Steps, Wanted, Within,
+    WriteIndex, memory_at,
 };
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,14 @@ impl MemoryQuery {
             let at = self.moment(session, program.names, program.source)?;
             let (range, found) = self.bytes(session, program.names, at, ensure)?;
             let variable = found.map(|found| found.variable);
-            let scene = program.scene(to.style);
+            let is_folded = to.form == Form::Text && !program.own.folded.shows_all();
+            let scene = match is_folded {
+                true => program.own_scene(to.style),
+                false => program.scene(to.style),
+            };
+            let lines = (program.own.folded, program.names);
+            let lines = OwnLines::new(session, session.path()?, lines);
+            let code = |step: &Step| lines.of_step(program.operators, step, true);
             let length = session.path()?.length();
             let call = variable.as_ref().and_then(|v| v.call.as_ref());
             let (first, last) = call.map_or((1, length), |call| (call.first_t, call.last_t));
@@ -148,7 +155,9 @@ impl MemoryQuery {
                     if let Some(variable) = &variable {
                         variable.head(out)?;
                     }
-                    let more = steps_text(out, &scene, &mut next, length, to.limit)?;
+                    let code = is_folded.then_some(&code as &CodeOf<'_>);
+                    let mut rows = FoldedSteps::new(&mut next, code);
+                    let more = steps_text(out, &scene, &mut rows, (level, length), to.limit)?;
                     Ok(more.is_some())
                 })
             })

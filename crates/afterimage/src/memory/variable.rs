@@ -296,7 +296,7 @@ fn seen<'a>(
             break;
         }
     }
-    found.ok_or_else(|| anyhow!("the run ended before t={time}"))
+    found.ok_or_else(|| anyhow!("the run ended before t={}", grouped(time)))
 }
 
 fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError> {

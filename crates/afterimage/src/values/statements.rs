@@ -30,6 +30,7 @@ impl ValuesQuery {
         let loaded = traced.module();
         let source = traced.source_map();
         let names = loaded.names(source);
+        let folded = traced.folded(source);
         let types = Types::new(&loaded.program, &loaded.bytes);
         let found = statements(traced, &names, source, &types, &self.at)?;
         let which = self.instances.named(&self.at, found.occurrence)?;
@@ -103,6 +104,7 @@ impl ValuesQuery {
                 offset: site.offset.0,
                 operator: site.text.clone(),
                 source: source.locate(site.offset).map(|at| source.line(at)),
+                own: folded.locate(site.offset).map(|at| folded.line(at)),
                 executions: count,
                 refused: rows.refused,
                 rows: rows.rows,

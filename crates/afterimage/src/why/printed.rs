@@ -221,11 +221,9 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
 
 /// Returns the position of the number at the end of a string, or 0 if there is none.
 fn number_at_end(text: &[u8]) -> u64 {
-    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit());
-    match text.len() - digits.count() {
-        begin if begin == text.len() => 0,
-        begin => begin as u64,
-    }
+    let last = text.len().saturating_sub(1);
+    let number = Digits::around(text, last).filter(|number| number.at.end == text.len());
+    number.map_or(0, |number| number.at.start as u64)
 }
 
 fn name(stream: &Stream) -> &'static str {
@@ -292,10 +290,14 @@ fn explained(
         at_begin
             || end == around.len() && number.at.end == line.len() && ends < put.before + put.bytes
     };
-    let mut readings = Digits::readings(line, at - begin);
-    readings.retain(|number| whole == Whole::Number && !is_cut(number));
-    let positions = readings.iter().map(|number| number.at.clone());
-    if let Some(positions) = positions.max_by_key(ExactSizeIterator::len) {
+    // Digits with signs between them are one number if it can be found.
+    let grouped_number = Vec::from_iter(Digits::grouped_around(line, at - begin));
+    for mut readings in [grouped_number, Digits::readings(line, at - begin)] {
+        readings.retain(|number| whole == Whole::Number && !is_cut(number));
+        let positions = readings.iter().map(|number| number.at.clone());
+        let Some(positions) = positions.max_by_key(ExactSizeIterator::len) else {
+            continue;
+        };
         let mut written = Vec::new();
         for position in positions {
             if let Some(range) = put.range(begins + position as u64, 1) {

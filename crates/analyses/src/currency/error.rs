@@ -1,5 +1,6 @@
 //! Defines the errors of comparing moments of two runs.
 
+use afterimage_ids::grouped;
 use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_profile::ProfileError;
@@ -22,7 +23,7 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The path does not determine the activations at this time.
-    #[error("the path is damaged: what ran at t={0} is in no activation")]
+    #[error("the path is damaged: what ran at t={} is in no activation", grouped(*.0))]
     Damaged(u64),
     /// The runs called the host in different ways.
     #[error(
@@ -40,8 +41,9 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     },
     /// The line is executed too often.
     #[error(
-        "the line is executed more than {0} times between two calls that both runs make, which \
-         is too often for a comparison"
+        "the line is executed more than {} times between two calls that both runs make, which \
+         is too often for a comparison",
+        grouped(*.0 as u64)
     )]
     TooMany(usize),
 }

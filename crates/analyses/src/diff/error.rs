@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use afterimage_ids::grouped;
 use afterimage_trace::TraceError;
 use afterimage_wpp::{PathError, TargetError};
 
@@ -33,7 +34,8 @@ pub enum DiffError<E: Error + 'static> {
     Partial,
     /// The runs differ, but all of their steps are equal.
     #[error(
-        "the runs differ after t={0}, but none of their steps does; this is a bug in afterimage"
+        "the runs differ after t={}, but none of their steps does; this is a bug in afterimage",
+        grouped(*.0)
     )]
     Untold(u64),
 }

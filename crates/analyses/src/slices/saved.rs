@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_ids::{FuncId, OpId, OrigOffset, grouped};
 use afterimage_machine::Range;
 use afterimage_program::Program;
 use afterimage_slice::{Criterion, Follows, Reach, Slice, Want};
@@ -234,7 +234,7 @@ fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) 
         .min()
         .filter(|_| question.algorithm == Algorithm::Full);
     match start {
-        Some(start) => format!("{place} (executed from t={start} on)"),
+        Some(start) => format!("{place} (executed from t={} on)", grouped(start)),
         None => place,
     }
 }

@@ -10,13 +10,15 @@ use wasmparser::ValType;
 use super::chain::{Room, Spot};
 use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 
-/// A number as it appears in a string, such as `-41`, `3.14`, `1.5e+10` or `0x1f`.
+/// A number as it appears in a string, such as `-41`, `3.14`, `1.5e+10`, `0x1f` or `1,234`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
     /// The range of the number's characters in the text.
     pub at: Range<usize>,
     /// The number as written.
     pub text: String,
+    /// The number without signs between its thousands.
+    plain: String,
     number: Number,
 }
 
@@ -37,7 +39,7 @@ enum Number {
 /// The radix in which an integer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Radix {
-    /// Decimal, or hexadecimal after `0x`.
+    /// Decimal, or as a prefix says: `0x`, `0o` or `0b`.
     Written,
     /// Octal without a prefix.
     Octal,
@@ -87,7 +89,7 @@ impl Digits {
     /// prefix, and hexadecimal and octal without one. O(text).
     pub fn readings(text: &[u8], position: usize) -> Vec<Self> {
         let written = Self::around(text, position);
-        let has_prefix = |digits: &Self| digits.text.contains(['x', 'X']);
+        let has_prefix = |digits: &Self| digits.text.contains(['x', 'X', 'o', 'b']);
         if written.as_ref().is_some_and(has_prefix) {
             return Vec::from_iter(written);
         }
@@ -100,6 +102,7 @@ impl Digits {
             (magnitude >= 8).then(|| Self {
                 at,
                 text: text.to_owned(),
+                plain: text.to_owned(),
                 number: Number::Integer {
                     magnitude,
                     is_negative: false,
@@ -130,6 +133,38 @@ impl Digits {
 
     /// Returns the number with a digit, sign or point at `position` in a string. O(text).
     pub fn around(text: &[u8], position: usize) -> Option<Self> {
+        let read = |at| {
+            let (end, number) = read(text, at);
+            let plain = String::from_utf8_lossy(&text[at..end]).into_owned();
+            (end, number.map(|number| (plain, number)))
+        };
+        Self::with(text, position, read)
+    }
+
+    /// Like [`around`](Self::around), but for a number with a comma, an apostrophe or a low line
+    /// before every third digit from the right. It may also be a list of numbers.
+    pub fn grouped_around(text: &[u8], position: usize) -> Option<Self> {
+        Self::with(text, position, |at| {
+            let Some(end) = end_of_groups(text, at) else {
+                return (read(text, at).0, None);
+            };
+            // A fraction may follow the last group.
+            let (end, _) = read(text, end - 3);
+            let is_part = |byte: &&u8| !SEPARATORS.contains(byte);
+            let plain = Vec::from_iter(text[at..end].iter().filter(is_part).copied());
+            let (_, number) = read(&plain, 0);
+            let plain = String::from_utf8_lossy(&plain).into_owned();
+            (end, number.map(|number| (plain, number)))
+        })
+    }
+
+    /// Returns the number at `position` among those that `read` finds. `read` returns the end of
+    /// the number that begins with a digit, and the number.
+    fn with(
+        text: &[u8],
+        position: usize,
+        read: impl Fn(usize) -> (usize, Option<(String, Number)>),
+    ) -> Option<Self> {
         let mut at = 0;
         // Looks one byte further, since a sign at the position precedes its digits.
         while at < text.len() && at <= position + 1 {
@@ -137,7 +172,7 @@ impl Digits {
                 at += 1;
                 continue;
             }
-            let (end, number) = read(text, at);
+            let (end, number) = read(at);
             let is_negative = at > 0
                 && text[at - 1] == b'-'
                 && !at
@@ -146,7 +181,9 @@ impl Digits {
             let begin = at - usize::from(is_negative);
             if (begin..end).contains(&position) {
                 let written = String::from_utf8_lossy(&text[begin..end]).into_owned();
-                let number = match number? {
+                let (plain, number) = number?;
+                let sign = if is_negative { "-" } else { "" };
+                let number = match number {
                     Number::Integer {
                         magnitude, radix, ..
                     } => Number::Integer {
@@ -159,6 +196,7 @@ impl Digits {
                 return Some(Self {
                     at: at..end,
                     text: written,
+                    plain: format!("{sign}{plain}"),
                     number,
                 });
             }
@@ -226,7 +264,7 @@ impl Digits {
             ) => {
                 let text = format!("{float:.places$e}");
                 let (digits, own) = text.split_once('e')?;
-                let significand = self.text.split(['e', 'E']).next()?;
+                let significand = self.plain.split(['e', 'E']).next()?;
                 let same = own.parse() == Ok(exponent);
                 match same {
                     true if digits == significand => Some(Agrees::Exactly),
@@ -273,10 +311,10 @@ impl Digits {
 
     /// Whether this text, or the shortest text for the value, was printed.
     fn reads(&self, text: String, shortest: String) -> Option<Agrees> {
-        if text == self.text || shortest == self.text {
+        if text == self.plain || shortest == self.plain {
             return Some(Agrees::Exactly);
         }
-        let printed = self.text.trim_start_matches('-');
+        let printed = self.plain.trim_start_matches('-');
         let is_magnitude = [text, shortest]
             .iter()
             .any(|text| text.trim_start_matches('-') == printed);
@@ -300,10 +338,27 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
             radix: Radix::Written,
         })
     };
-    if text[at] == b'0' && matches!(text.get(at + 1), Some(b'x' | b'X')) {
-        let end = after(at + 2, u8::is_ascii_hexdigit);
-        if end > at + 2 {
-            return (end, integer(&text[at + 2..end], 16));
+    let prefix = text.get(at + 1).filter(|_| text[at] == b'0');
+    let radix = match prefix {
+        Some(b'x' | b'X') => Some(16),
+        Some(b'o') => Some(8),
+        Some(b'b') => Some(2),
+        _ => None,
+    };
+    if let Some(radix) = radix {
+        let end = after(at + 2, u8::is_ascii_alphanumeric);
+        let end = if radix == 16 {
+            after(at + 2, u8::is_ascii_hexdigit)
+        } else {
+            end
+        };
+        let digits = &text[at + 2..end];
+        if digits
+            .iter()
+            .all(|digit| char::from(*digit).is_digit(radix))
+            && !digits.is_empty()
+        {
+            return (end, integer(digits, radix));
         }
     }
     let whole = after(at, u8::is_ascii_digit);
@@ -328,6 +383,30 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
         (true, None) => (end, integer(&text[at..end], 10)),
         _ => (end, Some(Number::Decimal { places, exponent })),
     }
+}
+
+/// The signs that may stand between thousands.
+const SEPARATORS: [u8; 3] = *b",'_";
+
+/// Returns the end of a number in groups of three digits that begins with a digit at `at`.
+fn end_of_groups(text: &[u8], at: usize) -> Option<usize> {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default().iter();
+        rest.take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let first = digits(at);
+    let sign = *text.get(at + first)?;
+    if !(1..=3).contains(&first) || !SEPARATORS.contains(&sign) {
+        return None;
+    }
+    let mut end = at + first;
+    while text.get(end) == Some(&sign) && digits(end + 1) > 0 {
+        if digits(end + 1) != 3 {
+            return None;
+        }
+        end += 4;
+    }
+    (end > at + first).then_some(end)
 }
 
 /// The number of links back to examine.
@@ -486,6 +565,56 @@ mod tests {
         assert_eq!(wide, Some(("99999999999999999999".to_owned(), 0..20)));
         let larger = "9".repeat(40);
         assert_eq!(around(&larger, 3), None);
+    }
+
+    #[test]
+    fn numbers_may_have_signs_between_thousands() {
+        let text = "a 1,234,567 -9'876.50 1_000 12,34 1234,567 1,2345";
+        let grouped = |number: &str| {
+            let begin = text.find(number).unwrap();
+            let all = (begin..begin + number.len()).map(|position| {
+                let found = Digits::grouped_around(text.as_bytes(), position)?;
+                Some((found.text, found.plain))
+            });
+            let all = HashSet::<_>::from_iter(all);
+            assert_eq!(all.len(), 1, "{number}: {all:?}");
+            all.into_iter().next().unwrap()
+        };
+        let is = |text: &str, plain: &str| Some((text.to_owned(), plain.to_owned()));
+        assert_eq!(grouped("1,234,567"), is("1,234,567", "1234567"));
+        assert_eq!(grouped("-9'876.50"), is("-9'876.50", "-9876.50"));
+        assert_eq!(grouped("1_000"), is("1_000", "1000"));
+        for list in ["12,34 ", "1234,567", "1,2345"] {
+            assert_eq!(grouped(list.trim()), None, "{list}");
+        }
+        let digits = Digits::grouped_around(b"1,234", 4).unwrap();
+        assert_eq!(
+            digits.agrees(ValType::I32, (1234, 0)),
+            Some(Agrees::Exactly)
+        );
+        let digits = Digits::grouped_around(b"9,876.50", 0).unwrap();
+        let value = 9876.5f64.to_bits();
+        assert_eq!(
+            digits.agrees(ValType::F64, (value, 0)),
+            Some(Agrees::Exactly)
+        );
+    }
+
+    #[test]
+    fn prefixes_name_the_radix() {
+        let value = |text: &str| Digits::around(text.as_bytes(), 1).map(|found| found.number);
+        let integer = |magnitude| {
+            Some(Number::Integer {
+                magnitude,
+                is_negative: false,
+                radix: Radix::Written,
+            })
+        };
+        assert_eq!(value("0x1f"), integer(31));
+        assert_eq!(value("0o17"), integer(15));
+        assert_eq!(value("0b101"), integer(5));
+        assert_eq!(value("0b102"), None);
+        assert_eq!(Digits::around(b"-0x1f", 0).unwrap().text, "-0x1f");
     }
 
     #[test]

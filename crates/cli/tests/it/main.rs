@@ -20,6 +20,7 @@ mod effects_hold;
 mod explorer_holds;
 mod explorer_ranges;
 mod expressions_hold;
+mod folded_steps;
 mod foreign_debug;
 mod forged;
 mod forward;

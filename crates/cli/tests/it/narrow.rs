@@ -32,6 +32,32 @@ fn longest_word(line: &str) -> usize {
     words.max().unwrap_or(0)
 }
 
+/// Runs a command on a terminal of 80 columns.
+fn on_terminal(sandbox: &Sandbox, words: &str) -> String {
+    let command = format!("stty rows 50 cols {COLUMNS}; $AFTERIMAGE {words}");
+    let shell = format!("TERM=dumb NO_COLOR=1 script -qec '{command}' /dev/null < /dev/null");
+    sandbox.shell(&shell).stdout
+}
+
+/// A trace shows source text, not the numbers of blocks.
+#[test]
+fn a_narrow_trace_keeps_the_source() {
+    if !tools::installed("script") || !tools::installed("stty") {
+        tools::skipped("a trace at 80 columns");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    sandbox.ok("record -o app.aft app.wasm one two one three");
+    let told = on_terminal(&sandbox, "trace app.aft --limit 40");
+    let head = told.lines().find(|line| line.contains("function"));
+    let head = head.expect("a head");
+    assert!(!head.contains("block"), "{head}");
+    assert!(told.contains("*count += word.len"), "{told}");
+    let wide = sandbox.ok("trace app.aft --limit 40").stdout;
+    assert!(wide.contains("  block  "), "{wide}");
+}
+
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     if !tools::installed("script") || !tools::installed("stty") {
@@ -80,9 +106,7 @@ fn no_line_is_wider_than_the_terminal() {
     ];
     let mut lines = 0;
     for words in commands {
-        let command = format!("stty rows 50 cols {COLUMNS}; $AFTERIMAGE {words}");
-        let shell = format!("TERM=dumb NO_COLOR=1 script -qec '{command}' /dev/null < /dev/null");
-        let told = sandbox.shell(&shell).stdout;
+        let told = on_terminal(&sandbox, &words);
         for line in told.lines().map(str::trim_end) {
             // What a progress bar leaves is overwritten.
             let line = line.rsplit('\r').next().unwrap_or(line);

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use afterimage_replay::steps::{Range, Step};
+use afterimage_replay::steps::{Level, Range, Step};
 
-use super::{NextStep, StepRow, StepScene, StepTried, StepWhat};
+use super::{FoldedSteps, ShownStep, StepRow, StepScene, StepTried, StepWhat};
 use crate::PresentError;
 use crate::document::objects::{MemoryRange, TypedValue};
 use crate::name::short_function;
@@ -20,7 +20,7 @@ const FUNCTION: usize = 24;
 /// The minimum width of an operator.
 const OPERATOR: usize = 16;
 
-/// Writes steps for people, one per line. `last` is the last possible time.
+/// Writes rows of steps of a level for people, one per line. `last` is the last possible time.
 ///
 /// Returns the step with which to continue, if there are more than `limit` lines.
 ///
@@ -29,8 +29,8 @@ const OPERATOR: usize = 16;
 pub fn steps_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    next: &mut NextStep<'_>,
-    last: u64,
+    rows: &mut FoldedSteps<'_>,
+    (level, last): (Level, u64),
     limit: Option<u64>,
 ) -> Result<Option<Step>, PresentError> {
     let time = grouped(last).len().max(6);
@@ -47,16 +47,16 @@ pub fn steps_text(
     );
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
     let mut written = 0;
-    while let Some(step) = next()? {
-        if limit == Some(written) {
+    loop {
+        if limit == Some(written)
+            && let Some(step) = rows.begin_of_next()?
+        {
             return Ok(Some(step));
         }
+        let Some(row) = rows.next()? else { break };
         written += 1;
-        let line = format!(
-            "{:>time$}  {}",
-            grouped(step.time),
-            StepRow::new(scene, &step)?.text(scene.memories, source)
-        );
+        let text = row.text(scene, level, source)?;
+        let line = format!("{:>time$}  {text}", grouped(row.step.time));
         writeln!(out, "{}", scene.style.cut(&line))?;
     }
     if written == 0 {
@@ -65,19 +65,58 @@ pub fn steps_text(
     Ok(None)
 }
 
+impl ShownStep {
+    /// Writes the row. `source` is the width of the source line.
+    fn text(
+        &self,
+        scene: &StepScene<'_>,
+        level: Level,
+        source: usize,
+    ) -> Result<String, PresentError> {
+        // A single step is shown if its line is shown.
+        let folded = self.folded.as_ref();
+        let Some((count, last)) = folded.filter(|(count, _)| *count > 1 || self.own.is_none())
+        else {
+            let row = StepRow {
+                own: self.own.clone(),
+                ..StepRow::new(scene, &self.step)?
+            };
+            return Ok(row.text(scene.memories, source));
+        };
+        let steps = match (level, count) {
+            (Level::Statement, count) => counted(*count, "statement"),
+            (Level::Memory, 1) => "1 access".to_owned(),
+            (Level::Memory, count) => format!("{} accesses", grouped(*count)),
+        };
+        let code = scene
+            .own
+            .map_or("library code", |own| own.folded.left_out());
+        let Some(own) = &self.own else {
+            return Ok(format!("… {steps} of {code}"));
+        };
+        let line = plain(&own.line.to_string());
+        let effect = StepRow::new(scene, last)?.effect(scene.memories);
+        Ok(format!(
+            "{line:source$}  … {steps} of {code}, the last: {effect}"
+        ))
+    }
+}
+
 impl StepRow {
     /// Writes the source line, the function, the place as commands name it, and the effect.
     /// Includes the memory if there are several (`memories`). `source` is the width of the source
     /// line.
     pub(crate) fn text(&self, memories: u32, source: usize) -> String {
-        let line = self.source.as_ref().map(|line| plain(&line.to_string()));
+        let line = self.own.as_ref().map(|own| &own.line);
+        let line = line.or(self.source.as_ref());
+        let line = line.map(|line| plain(&line.to_string()));
         let from = match (line, source) {
             (None, 0) => String::new(),
             (from, source) => format!("{:source$}  ", from.unwrap_or_default()),
         };
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
         let place = place.unwrap_or_default();
-        let function = plain(&short_function(&self.function.name));
+        let function = self.shown_function();
         let name = self.doing();
         let room = FUNCTION.saturating_sub(width(&function));
         let effect = self.effect_and_contents(memories);
@@ -100,7 +139,7 @@ impl StepRow {
 
     /// Writes the effect on memory, the source line, and the place as commands name it.
     pub(crate) fn sentence(&self, memories: u32) -> String {
-        let function = plain(&short_function(&self.function.name));
+        let function = self.shown_function();
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
         let line = self
             .own
@@ -114,10 +153,6 @@ impl StepRow {
             }
             (None, place) => (place.unwrap_or_default(), String::new()),
         };
-        let function = match &self.own {
-            Some(own) if own.called => "library code".to_owned(),
-            _ => function,
-        };
         let how = match self.doing() {
             host if host.starts_with("host") => format!("{host} "),
             _ => String::new(),
@@ -128,6 +163,14 @@ impl StepRow {
         )
         .trim_start_matches(" in ")
         .to_owned()
+    }
+
+    /// Returns the name of the function, or `library code` if a line is shown that called it.
+    fn shown_function(&self) -> String {
+        match &self.own {
+            Some(own) if own.called => "library code".to_owned(),
+            _ => plain(&short_function(&self.function.name)),
+        }
     }
 
     /// Returns the action in one or two words: the operator, unless the host acts.

@@ -1,20 +1,22 @@
 //! Writes a trace as text for people.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::{Location, Names};
 use afterimage_replay::paths::{BlockPlace, Visits, Window};
 use afterimage_wpp::{Segments, Visit};
 
 use super::{Scene, TraceLevel, unreadable};
 use crate::PresentError;
+use crate::name::short_function;
 use crate::number::{counted, grouped};
 use crate::sources::Cache;
-use crate::table::{Paint, plain, width};
+use crate::table::{Paint, plain, shortened, width};
 
 /// The minimum width of a place.
 const PLACE: usize = 22;
@@ -22,11 +24,15 @@ const PLACE: usize = 22;
 const OFFSET: usize = 10;
 /// The minimum width of a function with its indentation.
 const FUNCTION: usize = 30;
+/// The same on a narrow terminal.
+const NARROW_FUNCTION: usize = 18;
+/// The minimum width of source text. On a narrow terminal, other columns make room for it.
+const TEXT: usize = 24;
 /// The maximum number of levels by which an activation is indented.
 pub(super) const LEVELS: usize = 20;
 
 /// Writes a stretch of a run: a line for each block or path. Consecutive executions of a path share
-/// a line.
+/// a line. If `visits` leaves out paths, these are library code.
 ///
 /// Returns the time at which to continue, if there are more than `limit` lines.
 ///
@@ -68,19 +74,18 @@ where
         written: 0,
         gap: None,
     };
-    let mut reached = None;
-    while let Some(visit) = visits.next_visit().map_err(unreadable)? {
-        let depth = visits.depth();
-        let node = &scene.path.nodes()[visit.node];
-        let part = visits.window().part(visit);
-        reached = Some(visit);
-        if node.left_out > 0 {
+    let mut parts = Parts::new(scene, visits);
+    while let Some((visit, gap)) = parts.next()? {
+        let depth = parts.visits.depth();
+        let part = parts.visits.window().part(visit);
+        if let Some(kind) = gap {
             let times = visit.start + part.start..visit.start + part.end;
-            if let Some(next) = rows.gap(GapKind::LeftOut, times)? {
+            if let Some(next) = rows.gap(kind, times)? {
                 return Ok(Some(next));
             }
             continue;
         }
+        let node = &scene.path.nodes()[visit.node];
         for k in 0..part.end - part.start {
             let at = match rows.reverse {
                 true => part.end - 1 - k,
@@ -97,22 +102,69 @@ where
             }
         }
     }
-    Ok(rows.close()?.or_else(|| further(scene, visits, reached)))
+    rows.close()
 }
 
-/// Returns the place at which to continue after the last visit. The path may end before the window,
-/// if only a stretch of it was read.
-fn further<S: Segments>(
-    scene: &Scene<'_, S>,
-    visits: &Visits<'_, S>,
-    reached: Option<Visit>,
-) -> Option<u64> {
-    // Without library code to leave out, the limit is reached first.
-    scene.own?;
-    let (Window { first, last }, reached) = (visits.window(), reached?);
-    match visits.is_reverse() {
-        true => (reached.start > first).then(|| reached.start - 1),
-        false => (reached.last() < last).then(|| reached.last() + 1),
+/// Visits, each with the reason why it has no line of its own, if it has none. Paths that the visits
+/// leave out become one visit of library code.
+struct Parts<'v, 'a, 's, S: Segments> {
+    scene: &'v Scene<'s, S>,
+    visits: &'v mut Visits<'a, S>,
+    /// The times that were not visited yet.
+    rest: Window,
+    /// A visit that comes after the paths left out before it.
+    next: Option<Visit>,
+}
+
+impl<'v, 'a, 's, S: Segments> Parts<'v, 'a, 's, S>
+where
+    S::Error: Send + Sync,
+{
+    fn new(scene: &'v Scene<'s, S>, visits: &'v mut Visits<'a, S>) -> Self {
+        Self {
+            scene,
+            rest: visits.window(),
+            visits,
+            next: None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<(Visit, Option<GapKind>)>, PresentError> {
+        if let Some(visit) = self.next.take() {
+            return self.visited(visit).map(Some);
+        }
+        let next = self.visits.next_visit().map_err(unreadable)?;
+        let Window { first, last } = self.rest;
+        let before = match next {
+            _ if self.scene.own.is_none() || !self.visits.is_filtered() => 1..1,
+            None => first..last + 1,
+            Some(visit) if self.visits.is_reverse() => visit.last() + 1..last + 1,
+            Some(visit) => first..visit.start,
+        };
+        if !before.is_empty() {
+            self.next = next;
+            let visit = Visit {
+                node: NodeId::from_u32(0),
+                start: before.start,
+                length: before.end - before.start,
+            };
+            self.passed(visit);
+            return Ok(Some((visit, Some(GapKind::Library))));
+        }
+        next.map(|visit| self.visited(visit)).transpose()
+    }
+
+    fn visited(&mut self, visit: Visit) -> Result<(Visit, Option<GapKind>), PresentError> {
+        self.passed(visit);
+        Ok((visit, gap_of(self.scene, visit.node)?))
+    }
+
+    fn passed(&mut self, visit: Visit) {
+        if self.visits.is_reverse() {
+            self.rest.last = visit.start - 1;
+        } else {
+            self.rest.first = visit.last() + 1;
+        }
     }
 }
 
@@ -234,15 +286,11 @@ where
 {
     let mut written = 0;
     let mut row: Option<Row> = None;
-    let mut reached = None;
+    let mut parts = Parts::new(scene, visits);
     loop {
-        let next = visits.next_visit().map_err(unreadable)?;
-        reached = next.or(reached);
-        let depth = visits.depth();
-        let gap = next
-            .map(|visit| gap_of(scene, visit))
-            .transpose()?
-            .flatten();
+        let (next, gap) = parts.next()?.unzip();
+        let gap = gap.flatten();
+        let depth = parts.visits.depth();
         if let (Some(row), Some(visit)) = (&mut row, next) {
             let neighbours =
                 row.last.last() + 1 == visit.start || visit.last() + 1 == row.last.start;
@@ -259,9 +307,9 @@ where
             written += 1;
         }
         match next {
-            None => return Ok(further(scene, visits, reached)),
+            None => return Ok(None),
             Some(visit) if limit == Some(written) => {
-                let reverse = visits.is_reverse();
+                let reverse = parts.visits.is_reverse();
                 return Ok(Some(if reverse { visit.last() } else { visit.start }));
             }
             Some(visit) => {
@@ -271,12 +319,29 @@ where
     }
 }
 
+/// Leaves out the paths of library code, of which text shows only the number of blocks.
+///
+/// # Errors
+/// If the paths cannot be counted.
+pub fn leave_out_library<S: Segments>(
+    scene: &Scene<'_, S>,
+    visits: &mut Visits<'_, S>,
+) -> Result<(), PresentError> {
+    let mut kept = HashSet::new();
+    for node in scene.path.nodes().keys() {
+        if gap_of(scene, node)? != Some(GapKind::Library) {
+            kept.insert(node);
+        }
+    }
+    visits.keep_nodes(kept).map_err(unreadable)
+}
+
 /// Returns the reason why a path has no line of its own, or `None` if it has one.
 fn gap_of<S: Segments>(
     scene: &Scene<'_, S>,
-    visit: Visit,
+    node: NodeId,
 ) -> Result<Option<GapKind>, PresentError> {
-    let node = &scene.path.nodes()[visit.node];
+    let node = &scene.path.nodes()[node];
     if node.left_out > 0 {
         return Ok(Some(GapKind::LeftOut));
     }
@@ -288,6 +353,47 @@ fn gap_of<S: Segments>(
     Ok((!node.blocks.is_empty()).then_some(GapKind::Library))
 }
 
+/// The columns of blocks beside the time and the place.
+#[derive(Clone, Copy)]
+struct Columns {
+    depth: bool,
+    block: bool,
+    /// The minimum width of a function. A name is shortened to it if the terminal is narrow.
+    function: usize,
+}
+
+impl Columns {
+    const ALL: Self = Self {
+        depth: true,
+        block: true,
+        function: FUNCTION,
+    };
+
+    /// The columns that leave room for source text on a terminal. The number of the block is
+    /// dropped first. The depth also shows in the indentation.
+    fn within(room: usize, time: usize) -> Self {
+        let used = |columns: &Self| {
+            let depth = if columns.depth { 7 } else { 0 };
+            let block = if columns.block { 10 } else { 0 };
+            time + 2 + depth + block + PLACE + 2 + columns.function + 2 + TEXT
+        };
+        let narrow = Self {
+            block: false,
+            function: NARROW_FUNCTION,
+            ..Self::ALL
+        };
+        let narrowest = Self {
+            depth: false,
+            ..narrow
+        };
+        let fits = |columns: &Self| used(columns) <= room;
+        [Self::ALL, narrow]
+            .into_iter()
+            .find(fits)
+            .unwrap_or(narrowest)
+    }
+}
+
 /// Writes lines with the same columns.
 struct Lines<'s, 'a, S> {
     scene: &'s Scene<'a, S>,
@@ -295,6 +401,7 @@ struct Lines<'s, 'a, S> {
     /// The width of a time.
     time: usize,
     place: usize,
+    columns: Columns,
     functions: Functions<'a>,
     indent: Indent,
     texts: Cache<'a>,
@@ -304,15 +411,18 @@ struct Lines<'s, 'a, S> {
 
 impl<'s, 'a, S> Lines<'s, 'a, S> {
     fn new(scene: &'s Scene<'a, S>, last: u64, level: TraceLevel) -> Self {
+        let time = grouped(last).len().max(6);
+        let has_files = scene.places.has_files();
+        let columns = match scene.style.width {
+            Some(room) if has_files && level == TraceLevel::Block => Columns::within(room, time),
+            _ => Columns::ALL,
+        };
         Self {
             scene,
             level,
-            time: grouped(last).len().max(6),
-            place: if scene.places.has_files() {
-                PLACE
-            } else {
-                OFFSET
-            },
+            time,
+            place: if has_files { PLACE } else { OFFSET },
+            columns,
             functions: Functions::new(scene.names),
             indent: Indent::default(),
             texts: Cache::new(scene.sources),
@@ -325,8 +435,11 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         let place_name = if place == PLACE { "source" } else { "offset" };
         let head = match self.level {
             TraceLevel::Block => {
+                let Columns { depth, block, .. } = self.columns;
+                let depth = if depth { "  depth" } else { "" };
+                let block = if block { "  block   " } else { "" };
                 format!(
-                    "{:>time$}  depth  block     {place_name:place$}  function",
+                    "{:>time$}{depth}{block}  {place_name:place$}  function",
                     "t"
                 )
             }
@@ -346,18 +459,30 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         (function, block): (FuncId, BlockId),
     ) -> Result<(), PresentError> {
         let place = self.scene.place(function, block)?;
-        let indent = self.indent.of(depth);
+        let Columns {
+            depth: has_depth,
+            block: has_block,
+            function: room,
+        } = self.columns;
+        let mut indent = self.indent.of(depth);
         let name = self.functions.name(function);
+        let mut name = Cow::Borrowed(name);
+        if room < FUNCTION {
+            indent = indent.min(room / 2);
+            let short = short_function(&name);
+            name = Cow::Owned(shortened(&short, room - indent, (room - indent) / 2));
+        }
         let (time, columns) = (self.time, self.place);
         let shown = shown_place(self.scene, place);
         let mut line = String::new();
-        write!(
-            line,
-            "{:>time$}  {depth:>5}  {:<8}  {shown:<columns$}  {:indent$}{name}",
-            grouped(at),
-            Short(block),
-            "",
-        )?;
+        write!(line, "{:>time$}  ", grouped(at))?;
+        if has_depth {
+            write!(line, "{depth:>5}  ")?;
+        }
+        if has_block {
+            write!(line, "{:<8}  ", Short(block))?;
+        }
+        write!(line, "{shown:<columns$}  {:indent$}{name}", "")?;
         // Source text is shown once while control stays on its line.
         let arrived = place.position.map(|position| (function, position.line));
         if arrived != self.shown
@@ -366,8 +491,8 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
                 .texts
                 .line(self.scene.places.file(position), position.line)
         {
-            let used = indent + width(name);
-            write!(line, "{:1$}  ", "", FUNCTION.saturating_sub(used))?;
+            let used = indent + width(&name);
+            write!(line, "{:1$}  ", "", room.saturating_sub(used))?;
             line.push_str(&plain(text.trim()));
         }
         self.shown = arrived;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, grouped, times};
 use afterimage_wpp::{Directory, Partial};
 use thiserror::Error;
 
@@ -19,7 +19,11 @@ pub struct Numbering {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
     /// The call was left out.
-    #[error("call {number} was left out when the path was built, {}", kept(*nearest))]
+    #[error(
+        "call {} was left out when the path was built, {}",
+        grouped(*number),
+        kept(*nearest)
+    )]
     LeftOut {
         /// The number of the call, from 1.
         number: u64,
@@ -30,7 +34,12 @@ pub enum NumberError {
     #[error("it was never called")]
     Never,
     /// The function was called fewer times.
-    #[error("it was called {}, so there is no call {number}; the last is call {of}", times(*of))]
+    #[error(
+        "it was called {}, so there is no call {}; the last is call {}",
+        times(*of),
+        grouped(*number),
+        grouped(*of)
+    )]
     Fewer {
         /// The requested number of the call.
         number: u64,
@@ -46,15 +55,8 @@ pub enum NumberError {
 
 fn kept(nearest: Option<u64>) -> String {
     match nearest {
-        Some(nearest) => format!("and the nearest kept call is {nearest}"),
+        Some(nearest) => format!("and the nearest kept call is {}", grouped(nearest)),
         None => "and no call was kept".to_owned(),
-    }
-}
-
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        count => format!("{count} times"),
     }
 }
 

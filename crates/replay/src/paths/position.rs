@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset, grouped, times};
 use afterimage_program::{Function, Names, Program, SourceMap};
 use afterimage_wpp::{MarksError, Occurrences, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
@@ -108,7 +108,9 @@ pub enum PositionError<E: Error + 'static> {
     Empty,
     /// The run has no such time.
     #[error(
-        "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
+        "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={}",
+        grouped(*nearest),
+        length = grouped(*length)
     )]
     Outside {
         /// The position as the user wrote it.
@@ -119,7 +121,10 @@ pub enum PositionError<E: Error + 'static> {
         nearest: u64,
     },
     /// No number follows `t=`.
-    #[error("\"{0}\" is not a time: write a number of executed blocks, from t=1 to t={1}")]
+    #[error(
+        "\"{0}\" is not a time: write a number of executed blocks, from t=1 to t={last}",
+        last = grouped(*.1)
+    )]
     Time(String, u64),
     /// The text is not a valid percentage.
     #[error("\"{0}\" is not a share of the run: write 0% to 100%, with at most nine decimals")]
@@ -134,8 +139,10 @@ pub enum PositionError<E: Error + 'static> {
     },
     /// The place was reached fewer times.
     #[error(
-        "{what} was {happened} {}, so there is no #{number}; the last is #{count}",
-        times(*count)
+        "{what} was {happened} {}, so there is no #{}; the last is #{}",
+        times(*count),
+        grouped(*number),
+        grouped(*count)
     )]
     Fewer {
         /// The place, as the user named it.
@@ -654,13 +661,6 @@ fn refuse_column<E: Error + 'static>(text: &str) -> Result<(), PositionError<E>>
             column: Some(_), ..
         } => Err(PositionError::Column(place.to_owned())),
         _ => Ok(()),
-    }
-}
-
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        count => format!("{count} times"),
     }
 }
 

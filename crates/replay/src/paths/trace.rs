@@ -45,23 +45,10 @@ pub struct Visits<'a, S: Segments> {
     state: State,
 }
 
-/// The paths of some functions.
+/// Some paths.
 struct Filter<'a, S> {
-    functions: HashSet<FuncId>,
+    nodes: HashSet<NodeId>,
     occurrences: Occurrences<'a, S>,
-}
-
-impl<'a, S: Segments> Filter<'a, S> {
-    /// Creates the filter. O(nodes + rules).
-    fn new(path: &'a WholePath<S>, functions: HashSet<FuncId>) -> Result<Self, TargetError> {
-        let nodes = path.nodes().iter();
-        let own = nodes.filter(|(_, node)| functions.contains(&node.function));
-        let occurrences = path.executions(own.map(|(node, _)| (node, 0)))?;
-        Ok(Self {
-            functions,
-            occurrences,
-        })
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,15 +70,18 @@ impl<'a, S: Segments> Visits<'a, S> {
         reverse: bool,
         function: Option<FuncId>,
     ) -> Result<Self, TargetError> {
-        let filter = function.map(|function| Filter::new(path, HashSet::from([function])));
-        Ok(Self {
+        let mut visits = Self {
             path,
             window,
             reverse,
-            filter: filter.transpose()?,
+            filter: None,
             cursor: path.cursor(),
             state: State::Fresh,
-        })
+        };
+        if let Some(function) = function {
+            visits.keep_only(HashSet::from([function]))?;
+        }
+        Ok(visits)
     }
 
     /// Limits the rest of the iteration to the paths of these functions.
@@ -99,8 +89,24 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// # Errors
     /// Like [`new`](Self::new).
     pub fn keep_only(&mut self, functions: HashSet<FuncId>) -> Result<(), TargetError> {
-        self.filter = Some(Filter::new(self.path, functions)?);
+        let nodes = self.path.nodes().iter();
+        let kept = nodes.filter(|(_, node)| functions.contains(&node.function));
+        self.keep_nodes(kept.map(|(node, _)| node).collect())
+    }
+
+    /// Limits the rest of the iteration to these paths.
+    ///
+    /// # Errors
+    /// Like [`new`](Self::new).
+    pub fn keep_nodes(&mut self, nodes: HashSet<NodeId>) -> Result<(), TargetError> {
+        let occurrences = self.path.executions(nodes.iter().map(|&node| (node, 0)))?;
+        self.filter = Some(Filter { nodes, occurrences });
         Ok(())
+    }
+
+    /// Whether the iteration is limited to some paths.
+    pub fn is_filtered(&self) -> bool {
+        self.filter.is_some()
     }
 
     /// Returns the window.
@@ -169,8 +175,7 @@ impl<'a, S: Segments> Visits<'a, S> {
 
     fn is_wanted(&self, node: NodeId) -> bool {
         let filter = self.filter.as_ref();
-        let function = self.path.nodes()[node].function;
-        filter.is_none_or(|filter| filter.functions.contains(&function))
+        filter.is_none_or(|filter| filter.nodes.contains(&node))
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, grouped, times};
 use afterimage_wpp::twpp::{
     CallPath, CollectError, Dictionary, DynamicCfg, FunctionPaths, FunctionTraces, PathCounts,
     TimestampedTrace, UniquePath, call_path, count_paths, function_paths,
@@ -258,7 +258,7 @@ pub enum GraphError<E> {
     #[error("it was not called in this run")]
     NeverCalled,
     /// The function was called fewer times.
-    #[error("there is no call {number}: it was called {}", times(*.of))]
+    #[error("there is no call {}: it was called {}", grouped(*number), times(*.of))]
     NoCall {
         /// The requested number of the call.
         number: u64,
@@ -267,8 +267,9 @@ pub enum GraphError<E> {
     },
     /// The function has fewer path traces.
     #[error(
-        "there is no path trace {number}: the function has {of}, numbered from 1, the most \
-         frequent first"
+        "there is no path trace {}: the function has {}, numbered from 1, the most frequent first",
+        grouped(*number as u64),
+        grouped(*of as u64)
     )]
     NoTrace {
         /// The requested number of the trace.
@@ -276,13 +277,6 @@ pub enum GraphError<E> {
         /// The number of traces of the function.
         of: usize,
     },
-}
-
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        _ => format!("{count} times"),
-    }
 }
 
 impl DynamicGraph {

@@ -1,5 +1,6 @@
 //! The reasons why the state at a moment is unknown.
 
+use afterimage_ids::grouped;
 use afterimage_machine::MachineError;
 use afterimage_wpp::PathError;
 
@@ -23,7 +24,7 @@ pub enum StateError {
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
     /// There is no such moment.
-    #[error("nothing was executed at t={0}")]
+    #[error("nothing was executed at t={}", grouped(*.0))]
     NoMoment(u64),
     /// The path belongs to another program.
     #[error("the path belongs to another program: {0}")]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::{FuncId, OpId, grouped};
 use afterimage_machine::{MachineError, SnapshotError, WrittenLinesError};
 use afterimage_wet::checkpoint::{CheckpointError, RestoreError};
 use afterimage_wpp::PathError;
@@ -45,7 +45,8 @@ pub enum StepsError<E: Error + 'static> {
     /// The run executed too many distinct operators of the requested kind, counted separately for
     /// each path.
     #[error(
-        "the run executed more than {0} different operators of the requested kind, counted per path"
+        "the run executed more than {} different operators of the requested kind, counted per path",
+        grouped(u64::from(*.0))
     )]
     Sites(u32),
     /// The statements were sketched in another run.
@@ -56,7 +57,8 @@ pub enum StepsError<E: Error + 'static> {
     TooLong,
     /// The range of bytes is not in the memory.
     #[error(
-        "0x{address:x} is outside memory {memory}, which has {size} bytes at that time (0x0 to 0x{last:x})",
+        "0x{address:x} is outside memory {memory}, which has {} bytes at that time (0x0 to 0x{last:x})",
+        grouped(*size),
         last = size.saturating_sub(1)
     )]
     Outside {

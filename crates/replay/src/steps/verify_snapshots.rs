@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use afterimage_ids::grouped;
 use afterimage_machine::{
     LineSet, Machine, MachineError, Next, Observer, Opened, Range, Snapshot, SnapshotError,
     Snapshots, WrittenLines,
@@ -44,7 +45,8 @@ where
     let mut restored = Machine::new(run.program, run.module, restored)?;
     restored.expect(run.path.nodes().len());
     for (number, &time) in snapshots.times().iter().enumerate() {
-        let wrong = |what: &str| Ok(Some(format!("the one after {time} blocks {what}")));
+        let after = grouped(time);
+        let wrong = |what: &str| Ok(Some(format!("the one after {after} blocks {what}")));
         while follower.machine.time() < time
             && let Some(visit) = follower.advance()?
         {

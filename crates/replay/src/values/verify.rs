@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, grouped};
 use afterimage_machine::stopped_before;
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
@@ -309,10 +309,11 @@ fn compare(
     match stored {
         Ok(stored) if stored == epoch => Ok(()),
         Ok(_) => Err(format!(
-            "ValuesEpoch: the epoch that begins after t={before} differs from what following \
-             the run gives"
+            "ValuesEpoch: the epoch that begins after t={} differs from what following \
+             the run gives",
+            grouped(before)
         )),
-        Err(error) => Err(format!("ValuesEpoch: after t={before}: {error}")),
+        Err(error) => Err(format!("ValuesEpoch: after t={}: {error}", grouped(before))),
     }
 }
 
@@ -327,11 +328,11 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<b
         Ok(Some(true)) => Ok(true),
         Ok(Some(false)) => Err(format!(
             "ValuesCheckpoints: those up to t={} differ from what following the run gives",
-            vertex.end()
+            grouped(vertex.end())
         )),
         Err(error) => Err(format!(
             "ValuesCheckpoints: up to t={}: {error}",
-            vertex.end()
+            grouped(vertex.end())
         )),
     }
 }

@@ -7,6 +7,7 @@ mod arrivals;
 mod contexts;
 mod damage;
 mod gaps;
+mod messages;
 mod mutations;
 mod walk;
 

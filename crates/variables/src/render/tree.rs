@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use afterimage_ids::grouped;
+
 use crate::PathError;
 
 /// Limits on the shown part of a value. Omitted parts are counted ([`Rendered::omitted`]).
@@ -88,19 +90,6 @@ impl Rendered {
         };
         self.shape == Shape::Record && !self.children.is_empty() && children.all(numbered)
     }
-}
-
-/// Returns a number with its digits in groups of three.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 impl fmt::Display for Rendered {

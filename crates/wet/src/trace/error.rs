@@ -1,5 +1,6 @@
 //! The errors of questions that cannot be answered.
 
+use afterimage_ids::grouped;
 use afterimage_machine::MachineError;
 use afterimage_wpp::{PathError, TargetError};
 
@@ -51,7 +52,9 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
 }
 
 fn outside(time: u64, kept: &[(u64, u64)], without: Option<&str>) -> String {
-    let text = |(first, last): &(u64, u64)| format!("from t={first} to t={last}");
+    let text =
+        |&(first, last): &(u64, u64)| format!("from t={} to t={}", grouped(first), grouped(last));
+    let time = grouped(time);
     let kept = Vec::from_iter(kept.iter().map(text)).join(", ");
     match without {
         None => format!(
