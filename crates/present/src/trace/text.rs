@@ -60,7 +60,7 @@ fn blocks<S: Segments>(
     out: &mut dyn Write,
     scene: &Scene<'_, S>,
     visits: &mut Visits<'_, S>,
-    lines: &mut Lines<'_, '_, S>,
+    lines: &mut Lines<'_, S>,
     limit: Option<u64>,
 ) -> Result<Option<u64>, PresentError>
 where
@@ -107,8 +107,8 @@ where
 
 /// Visits, each with the reason why it has no line of its own, if it has none. Paths that the visits
 /// leave out become one visit of library code.
-struct Parts<'v, 'a, 's, S: Segments> {
-    scene: &'v Scene<'s, S>,
+struct Parts<'v, 'a, S: Segments> {
+    scene: &'v Scene<'v, S>,
     visits: &'v mut Visits<'a, S>,
     /// The times that were not visited yet.
     rest: Window,
@@ -116,11 +116,11 @@ struct Parts<'v, 'a, 's, S: Segments> {
     next: Option<Visit>,
 }
 
-impl<'v, 'a, 's, S: Segments> Parts<'v, 'a, 's, S>
+impl<'v, 'a, S: Segments> Parts<'v, 'a, S>
 where
     S::Error: Send + Sync,
 {
-    fn new(scene: &'v Scene<'s, S>, visits: &'v mut Visits<'a, S>) -> Self {
+    fn new(scene: &'v Scene<'v, S>, visits: &'v mut Visits<'a, S>) -> Self {
         Self {
             scene,
             rest: visits.window(),
@@ -195,9 +195,9 @@ impl Gap {
 
 /// Lines of blocks, and of gaps between them. Each method returns the time at which to continue, if
 /// there is no room.
-struct Rows<'o, 'l, 's, 'a, S> {
+struct Rows<'o, 's, S> {
     out: &'o mut dyn Write,
-    lines: &'l mut Lines<'s, 'a, S>,
+    lines: &'o mut Lines<'s, S>,
     limit: Option<u64>,
     reverse: bool,
     written: u64,
@@ -205,7 +205,7 @@ struct Rows<'o, 'l, 's, 'a, S> {
     gap: Option<Gap>,
 }
 
-impl<S> Rows<'_, '_, '_, '_, S> {
+impl<S> Rows<'_, '_, S> {
     fn block(
         &mut self,
         time: u64,
@@ -278,7 +278,7 @@ fn paths<S: Segments>(
     out: &mut dyn Write,
     scene: &Scene<'_, S>,
     visits: &mut Visits<'_, S>,
-    lines: &mut Lines<'_, '_, S>,
+    lines: &mut Lines<'_, S>,
     limit: Option<u64>,
 ) -> Result<Option<u64>, PresentError>
 where
@@ -395,22 +395,22 @@ impl Columns {
 }
 
 /// Writes lines with the same columns.
-struct Lines<'s, 'a, S> {
-    scene: &'s Scene<'a, S>,
+struct Lines<'s, S> {
+    scene: &'s Scene<'s, S>,
     level: TraceLevel,
     /// The width of a time.
     time: usize,
     place: usize,
     columns: Columns,
-    functions: Functions<'a>,
+    functions: Functions<'s>,
     indent: Indent,
-    texts: Cache<'a>,
+    texts: Cache<'s>,
     /// The source line that was last written.
     shown: Option<(FuncId, u32)>,
 }
 
-impl<'s, 'a, S> Lines<'s, 'a, S> {
-    fn new(scene: &'s Scene<'a, S>, last: u64, level: TraceLevel) -> Self {
+impl<'s, S> Lines<'s, S> {
+    fn new(scene: &'s Scene<'s, S>, last: u64, level: TraceLevel) -> Self {
         let time = grouped(last).len().max(6);
         let has_files = scene.places.has_files();
         let columns = match scene.style.width {
