@@ -443,3 +443,27 @@ fn timelines_and_hot_paths_leave_out_library_code() {
         "{mine:?}"
     );
 }
+
+/// A call through an entry of the table that is null says so, with the type that the call wants.
+#[test]
+fn a_call_of_no_function_is_explained() {
+    const CALL: &str = "\
+#[inline(never)]
+fn call(entry: usize) -> i32 {
+    let function: extern \"C\" fn(i32) -> i32 = unsafe { std::mem::transmute(entry) };
+    function(3)
+}
+
+fn main() {
+    println!(\"{}\", call(std::env::args().count() - 1));
+}
+";
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", CALL);
+    let ran = sandbox.run("record --lens full -o app.aft app.wasm");
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    let told = sandbox.ok("why app.aft --trap").stdout;
+    let expected = "indirect call to no function: entry 0 of the table is null; the call wants \
+                    (i32) -> i32, at app.rs:4 in app::call, called from app.rs:8\n";
+    assert!(told.starts_with(expected), "{told}");
+}
