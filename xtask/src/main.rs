@@ -242,6 +242,9 @@ struct GuiltyArguments {
     /// Only in these programs, names separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
+    /// Ask about the bugs drawn before with this seed, from their recordings
+    #[arg(long)]
+    again: bool,
     /// Ask this program instead of the one built from the checkout
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,

@@ -3,8 +3,9 @@
 //!
 //! A seed determines random lines that a program's right run executes, and mutations that fit them.
 //! A mutated package is built without optimisation. If the program then prints something else, its
-//! run is recorded and examined. `docs/AGENTS.md` describes the mutations, the policy, and the
-//! counting.
+//! run is recorded and examined. The drawn bugs are kept with their recordings, so that another
+//! version of the tool can be asked about the same bugs. `docs/AGENTS.md` describes the mutations,
+//! the policy, and the counting.
 
 pub mod client;
 mod mutate;
@@ -19,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use client::Client;
 use mutate::{KINDS, Kind};
 use policy::{About, CALLS, Line, Outcome};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -118,14 +120,24 @@ impl Random {
     }
 }
 
-/// A bug and the outcome of asking about it.
-struct Asked {
-    program: &'static str,
-    place: String,
+/// A planted bug that changes the output.
+#[derive(Serialize, Deserialize)]
+struct Bug {
+    program: String,
+    /// The file in the package.
+    file: String,
+    line: usize,
     kind: Kind,
     from: String,
     to: String,
-    about: String,
+    about: About,
+    /// The recording, relative to the folder of all recordings.
+    recording: String,
+}
+
+/// A bug and the outcome of asking about it.
+struct Asked {
+    bug: Bug,
     outcome: Outcome,
 }
 
@@ -147,61 +159,112 @@ pub fn run(arguments: &GuiltyArguments) -> Result<ExitCode> {
         None => tool::build()?,
     };
     let out = workspace().join("target/guilty");
-    let mut packages = Vec::new();
-    for subject in &SUBJECTS {
-        packages.push(build::package_folder(
-            &workspace().join("corpus"),
-            subject.package,
-        )?);
-    }
-    let guests = sources(&out, &packages)?;
+    let kept = format!("seed-{}", arguments.seed);
+    fs::create_dir_all(out.join(&kept))?;
+    let wanted = |subject: &Subject| {
+        let only = &arguments.only;
+        only.is_empty() || only.iter().any(|name| name == subject.guest)
+    };
+    let mut sources = None;
     let mut all = Vec::new();
-    for (number, (subject, package)) in SUBJECTS.iter().zip(&packages).enumerate() {
-        if !arguments.only.is_empty() && !arguments.only.iter().any(|name| name == subject.guest) {
+    for (number, subject) in SUBJECTS.iter().enumerate() {
+        if !wanted(subject) {
             continue;
         }
-        let name = package.file_name().context("a package has no folder")?;
-        let one = Program {
-            subject,
-            tool: &program,
-            out: &out,
-            guests: &guests,
-            original: package.clone(),
-            package: out.join("packages").join(name),
-        };
-        let seed = arguments
-            .seed
-            .wrapping_mul(1000)
-            .wrapping_add(number as u64);
-        all.extend(one.bugs(arguments.count, &mut Random(seed))?);
+        let list = out.join(&kept).join(format!("{}.json", subject.guest));
+        if !arguments.again {
+            let sources = match &mut sources {
+                Some(sources) => sources,
+                none => none.insert(Sources::copied(&out)?),
+            };
+            let one = sources.program(number, &program, &out)?;
+            let seed = arguments.seed.wrapping_mul(1000);
+            let mut random = Random(seed.wrapping_add(number as u64));
+            let bugs = one.bugs(arguments.count, &kept, &mut random)?;
+            fs::write(&list, serde_json::to_vec_pretty(&bugs)?)?;
+        }
+        let bugs = fs::read(&list)
+            .with_context(|| format!("{}: draw the bugs without --again first", list.display()))?;
+        for bug in serde_json::from_slice::<Vec<Bug>>(&bugs)? {
+            all.push(bug.asked(&program, &out)?);
+        }
     }
     print!("{}", page(&all, arguments));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Copies the guests' workspace and the packages, and makes Cargo use the copies.
-fn sources(out: &Path, packages: &[PathBuf]) -> Result<PathBuf> {
-    let mut patches = "\n[patch.crates-io]\n".to_owned();
-    for (subject, from) in SUBJECTS.iter().zip(packages) {
-        let name = from.file_name().context("a package has no folder")?;
-        let to = out.join("packages").join(name);
-        copy::folder(from, &to, copy::as_it_is)?;
-        writeln!(patches, "{} = {{ path = {to:?} }}", subject.package)?;
-    }
-    let guests = out.join("corpus");
-    copy::folder(&workspace().join("corpus"), &guests, |path, bytes| {
-        let text = String::from_utf8(bytes)?;
-        let changed = match path.to_str() {
-            Some("Cargo.toml") => text + &patches,
-            Some("Cargo.lock") => {
-                let unlock = |lock: String, subject: &Subject| unlocked(&lock, subject.package);
-                SUBJECTS.iter().try_fold(text, unlock)?
-            }
-            _ => text,
+impl Bug {
+    /// Follows the policy with a new server.
+    fn asked(self, program: &Path, out: &Path) -> Result<Asked> {
+        let guilty = Line {
+            file: self.file.clone(),
+            line: self.line,
         };
-        Ok(changed.into_bytes())
-    })?;
-    Ok(guests)
+        let mut client = Client::start(program, out)?;
+        let outcome = policy::follow(&mut client, &self.recording, &self.about, &guilty);
+        eprintln!(
+            "{} {}:{}, {}: {:?} in {:?}{}",
+            self.recording,
+            self.file,
+            self.line,
+            self.kind.name(),
+            outcome.found,
+            outcome.asked,
+            outcome.ended()
+        );
+        Ok(Asked { bug: self, outcome })
+    }
+}
+
+/// Copies of the guests' workspace and of the packages.
+struct Sources {
+    guests: PathBuf,
+    /// The packages as they were published.
+    packages: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// Copies the guests' workspace and the packages, and makes Cargo use the copies.
+    fn copied(out: &Path) -> Result<Self> {
+        let mut packages = Vec::new();
+        let mut patches = "\n[patch.crates-io]\n".to_owned();
+        for subject in &SUBJECTS {
+            let corpus = workspace().join("corpus");
+            let from = build::package_folder(&corpus, subject.package)?;
+            let name = from.file_name().context("a package has no folder")?;
+            let to = out.join("packages").join(name);
+            copy::folder(&from, &to, copy::as_it_is)?;
+            writeln!(patches, "{} = {{ path = {to:?} }}", subject.package)?;
+            packages.push(from);
+        }
+        let guests = out.join("corpus");
+        copy::folder(&workspace().join("corpus"), &guests, |path, bytes| {
+            let text = String::from_utf8(bytes)?;
+            let changed = match path.to_str() {
+                Some("Cargo.toml") => text + &patches,
+                Some("Cargo.lock") => {
+                    let unlock = |lock: String, subject: &Subject| unlocked(&lock, subject.package);
+                    SUBJECTS.iter().try_fold(text, unlock)?
+                }
+                _ => text,
+            };
+            Ok(changed.into_bytes())
+        })?;
+        Ok(Self { guests, packages })
+    }
+
+    fn program<'p>(&'p self, number: usize, tool: &'p Path, out: &'p Path) -> Result<Program<'p>> {
+        let original = self.packages[number].clone();
+        let name = original.file_name().context("a package has no folder")?;
+        Ok(Program {
+            subject: &SUBJECTS[number],
+            tool,
+            out,
+            guests: &self.guests,
+            package: out.join("packages").join(name),
+            original,
+        })
+    }
 }
 
 /// A program with its sources.
@@ -217,7 +280,8 @@ struct Program<'p> {
 }
 
 impl Program<'_> {
-    fn bugs(&self, count: usize, random: &mut Random) -> Result<Vec<Asked>> {
+    /// Draws bugs, and keeps their recordings in a folder.
+    fn bugs(&self, count: usize, kept: &str, random: &mut Random) -> Result<Vec<Bug>> {
         let name = self.subject.guest;
         let input = (self.subject.input)();
         let folder = self.out.join(format!("{name}.d"));
@@ -250,8 +314,7 @@ impl Program<'_> {
                 continue;
             }
             text[number - 1] = changed.clone();
-            // Recordings are kept for further questions.
-            let recording = format!("{name}-{}.aft", all.len() + 1);
+            let recording = format!("{kept}/{name}-{}.aft", all.len() + 1);
             let wrong = self.out.join(&recording);
             fs::write(self.package.join(file), text.join("\n"))?;
             let built = self.build();
@@ -265,32 +328,15 @@ impl Program<'_> {
             if ran.status.code() == Some(124) || ran.stdout == expected.stdout {
                 continue;
             }
-            let about = about(&expected.stdout, &ran);
-            let guilty = Line {
+            all.push(Bug {
+                program: name.to_owned(),
                 file: file.clone(),
                 line: *number,
-            };
-            let mut client = Client::start(self.tool, self.out)?;
-            let outcome = policy::follow(&mut client, &recording, &about, &guilty);
-            let place = format!("{file}:{number}");
-            eprintln!(
-                "{name} {place}, {}: {:?} in {:?}{}",
-                kind.name(),
-                outcome.found,
-                outcome.asked,
-                outcome.ended()
-            );
-            all.push(Asked {
-                program: self.subject.guest,
-                place,
                 kind,
                 from: line.trim().to_owned(),
                 to: changed.trim().to_owned(),
-                about: match about {
-                    About::Byte(byte) => format!("byte {byte}"),
-                    About::Trap => "trap".to_owned(),
-                },
-                outcome,
+                about: about(&expected.stdout, &ran),
+                recording,
             });
         }
         // The next run begins with the package as it was published.
@@ -427,22 +473,26 @@ fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
         arguments.seed, arguments.seed, arguments.count
     );
     let cell = |text: &str| text.replace('|', "\\|");
-    for one in all {
-        let found = match one.outcome.found {
+    for Asked { bug, outcome } in all {
+        let found = match outcome.found {
             Some(call) => call.to_string(),
-            None => format!("none of {}{}", one.outcome.calls, one.outcome.ended()),
+            None => format!("none of {}{}", outcome.calls, outcome.ended()),
+        };
+        let about = match bug.about {
+            About::Byte(byte) => format!("byte {byte}"),
+            About::Trap => "trap".to_owned(),
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {} | `{}` | `{}` | {} | {found} | {} | {} |",
-            one.program,
-            one.place,
-            one.kind.name(),
-            cell(&one.from),
-            cell(&one.to),
-            one.about,
-            one.outcome.lines,
-            one.outcome.shown
+            "| {} | {}:{} | {} | `{}` | `{}` | {about} | {found} | {} | {} |",
+            bug.program,
+            bug.file,
+            bug.line,
+            bug.kind.name(),
+            cell(&bug.from),
+            cell(&bug.to),
+            outcome.lines,
+            outcome.shown
         );
     }
     let found = Vec::from_iter(all.iter().filter(|one| one.outcome.found.is_some()));
@@ -470,10 +520,10 @@ fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
         let _ = writeln!(text, "| {name} | {of} | {found} |");
     };
     for kind in KINDS {
-        row(kind.name(), &|one| one.kind == kind);
+        row(kind.name(), &|one| one.bug.kind == kind);
     }
     for subject in &SUBJECTS {
-        row(subject.guest, &|one| one.program == subject.guest);
+        row(subject.guest, &|one| one.bug.program == subject.guest);
     }
     text
 }

@@ -1,10 +1,11 @@
 //! Makes bugs in lines of source by changing a line.
 
 use super::Random;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The kind of a bug.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     Operator,
     Constant,

@@ -3,6 +3,7 @@
 
 use super::client::{Answer, Client};
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -10,6 +11,7 @@ use std::collections::HashSet;
 pub const CALLS: usize = 10;
 
 /// The question about the wrong output.
+#[derive(Serialize, Deserialize)]
 pub enum About {
     /// A byte, by its number.
     Byte(u64),
