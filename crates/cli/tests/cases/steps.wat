@@ -263,10 +263,10 @@
 ;; $ afterimage memory run.aft --address 0x104..0x107 --at 10 --format json
 ;; | {"schema":"afterimage/memory/2","memory":0,"address":260,"size":65536,"t":10,"contents":"00000000","parts":[{"address":260,"bytes":N,"written":null,"next_read":{"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","as_number":3,"text":"3"}},"next_written":{"t":13,"function":{"index":2,"name":"_start"},"operator":"memory.copy","offset":215,"source":null,"contents":"00000000010000000400000009000000","kind":"copy","access":{"memory":0,"address":256,"bytes":N},"from":{"memory":0,"address":64,"bytes":N}}}]}
 ;; $ afterimage memory run.aft --address 0x1ffff..0x20000
-;; ! afterimage: run.aft: 0x20000 is outside memory 0, which has 131072 bytes at that time (0x0 to 0x1ffff)
+;; ! afterimage: run.aft: 0x20000 is outside memory 0, which has 131,072 bytes at that time (0x0 to 0x1ffff)
 ;; = 125
 ;; $ afterimage memory run.aft --address 0x10000 --at 3
-;; ! afterimage: run.aft: 0x10000 is outside memory 0, which has 65536 bytes at that time (0x0 to 0xffff)
+;; ! afterimage: run.aft: 0x10000 is outside memory 0, which has 65,536 bytes at that time (0x0 to 0xffff)
 ;; = 125
 ;; $ afterimage memory run.aft --address 0x40 --memory 1
 ;; ! afterimage: run.aft: the program has no memory 1; it has 1, counted from 0

@@ -34,10 +34,10 @@
 ;; ! afterimage: run.aft: the run ended at @0x3e#2 before the statement gave a value; see: afterimage why run.aft --trap
 ;; = 125
 ;; $ afterimage slice run.aft --at end --address 0xfffffffffffffff8
-;; ! afterimage: run.aft: 0xfffffffffffffff8 is outside memory 0, which has 65536 bytes at that time (0x0 to 0xffff)
+;; ! afterimage: run.aft: 0xfffffffffffffff8 is outside memory 0, which has 65,536 bytes at that time (0x0 to 0xffff)
 ;; = 125
 ;; $ afterimage slice run.aft --at end --address 0xfffc
-;; ! afterimage: run.aft: 0x10000 is outside memory 0, which has 65536 bytes at that time (0x0 to 0xffff)
+;; ! afterimage: run.aft: 0x10000 is outside memory 0, which has 65,536 bytes at that time (0x0 to 0xffff)
 ;; = 125
 ;; $ afterimage slice run.aft --at @0x3e -o run.aft
 ;; ! afterimage: run.aft is a recording, which no report may replace; name another file with -o
