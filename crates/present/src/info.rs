@@ -406,7 +406,7 @@ fn text(out: &mut dyn Write, d: &InfoReport, style: Style) -> Result<(), Present
     for row in &d.slices {
         writeln!(
             out,
-            "slice {:?}: {}: {}, {} of them",
+            "slice {:?}: {}: {}, {}",
             row.slice,
             row.about,
             counted(row.statements, "statement"),

@@ -21,7 +21,7 @@
 ;; | -1
 ;; | -1
 ;; | -1
-;; | -1
+;; | 1
 ;; ! afterimage: path of 1 executed blocks in 10 bytes
 ;; ! afterimage: values of 6 executed statements in 71 bytes (11.8333 a statement)
 ;; ! afterimage: growth-bounded.wat returned; 0 host calls recorded in run.aft (N)
@@ -40,4 +40,4 @@
 ;; | before the block at t=1 of 1
 ;; | #0 run()  @0x46  t=1
 ;; |     the module has no debug information; compile it with -g
-;; | the run then returned -1, 1, -1, -1, -1, -1
+;; | the run then returned -1, 1, -1, -1, -1, 1

@@ -339,7 +339,7 @@
 ;; | lenses    paths, full
 ;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each
 ;; | values    26 executed statements from t=1 to t=12 in 1 epoch: 81 bytes, 3.115 bytes each
-;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions of them
+;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions
 ;; | size      N
 ;; |
 ;; | Before you share this file: whoever gets it learns

@@ -165,9 +165,9 @@ fn title(kind: &Value) -> String {
     match (tag, reference) {
         (Some(tag), Some(also)) => format!("{tag} Also the fields of {also}"),
         (tag, reference) => {
-            let null = kind["type"] == "null";
-            let null = null.then(|| "`null`.".to_owned());
-            tag.or(reference).or(null).unwrap_or_default()
+            let is_empty = kind.as_object().is_some_and(|kind| kind.is_empty());
+            let empty = is_empty.then(|| "No further fields.".to_owned());
+            tag.or(reference).or(empty).unwrap_or_default()
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
+use afterimage_ids::grouped;
 use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use rustix::process::Signal;
 
@@ -282,7 +283,7 @@ fn where_the_log_ends_before_the_path_is_said() {
         log - 20
     );
     assert!(sandbox.ok(&early).stdout.lines().count() > 20);
-    let up_to = format!("up to t={log}");
+    let up_to = format!("up to t={}", grouped(log));
     refused("memory short.aft --address 4096", &up_to);
     // With values, the answers are the same.
     let built = sandbox.ok("build --lens full short.aft");
@@ -292,7 +293,7 @@ fn where_the_log_ends_before_the_path_is_said() {
     sandbox.ok(&format!("state short.aft --at {log}"));
     sandbox.ok("values short.aft --at work --instances 1..3");
     sandbox.ok(&format!("memory short.aft --address 4096 --at {log}"));
-    refused("state short.aft --at end", &format!("t={log}"));
+    refused("state short.aft --at end", &format!("t={}", grouped(log)));
     let values = sandbox.ok("values short.aft --at work#last").stdout;
     assert!(
         values.contains(&format!("from t=1 to t={log} only")),
