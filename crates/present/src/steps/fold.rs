@@ -76,10 +76,6 @@ impl<'s> FoldedSteps<'s> {
     }
 
     /// Returns the next row.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "it can fail, and ends when it does"
-    )]
     pub(crate) fn next(&mut self) -> Result<Option<ShownStep>, PresentError> {
         if let Some(row) = self.kept.pop_front() {
             return Ok(Some(row));
