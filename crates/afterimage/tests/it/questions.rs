@@ -105,7 +105,7 @@ fn paths_have_all_blocks_and_facts_are_about_all_executions() {
     assert_eq!(blocks.sum::<u64>(), BLOCKS);
     let query = PathsQuery {
         about: PathsAbout::Traces(Default::default()),
-        function: Some("step".to_owned()),
+        function: Some("_start".to_owned()),
         top: None,
         blocks: Some(1),
         code: CodeFilter::All,
