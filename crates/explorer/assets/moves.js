@@ -1,7 +1,7 @@
 /** Moves through the run by line, execution or write, forward and backward. */
 import { ask, askAhead, Superseded } from "./api.js";
 import { h } from "./dom.js";
-import { called, executionsOf, frame, focus, go, goto, known, namedAt, onmoment, stateAt } from "./focus.js";
+import { called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
 export function say(text) {
@@ -55,7 +55,9 @@ const QUICK = 500;
 /** Asks ahead for the moments that the next move by line may lead to. The user often repeats a move. */
 async function foresee() {
   const { at } = focus;
-  if (known.waits || !known.moment || !known.answer || known.answer.took > QUICK) return;
+  // Without line tables, there are no lines to step to.
+  if (known.waits || !known.moment || !lineOf(frame())) return;
+  if (!known.answer || known.answer.took > QUICK) return;
   try {
     for (const { back, over } of new Set([latest, ...BY_LINE])) {
       const next = await neighbour(back, over, askAhead);
