@@ -1,5 +1,7 @@
 //! The executions of a run, in order.
 
+mod last;
+
 use std::collections::VecDeque;
 use std::io::Write;
 use std::mem;
@@ -8,33 +10,32 @@ use afterimage_ids::FuncId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
-    CallSource, CodeOf, FoldedSteps, LineStyle, NoSources, PresentError, Scene, ShownStep, Sources,
-    StepScene, Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary,
-    calls_in_text, grouped, leave_out_library, line_rows, lines_text, narrow, step_rows,
-    steps_binary, steps_text, trace_binary, trace_rows, trace_text, with_results,
+    CallSource, CodeOf, FoldedSteps, LineStyle, NoSources, PresentError, Scene, Sources, StepScene,
+    Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped,
+    leave_out_library, line_rows, lines_text, narrow, step_rows, steps_binary, steps_text,
+    trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_profile::{CodeFilter, OwnFunctions, Source};
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
-    Window, last, time_of,
+    Window, time_of,
 };
 use afterimage_replay::steps::{
-    self, Enter, MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, WantedLines,
-    Within, begin_of_last_steps, last_steps,
+    self, Enter, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, WantedLines, Within,
+    last_steps,
 };
-use afterimage_trace::Kind;
 use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use self::last::last_shown;
 use crate::Session;
-use crate::early::{early, ensure_for_questions, is_long};
 use crate::ended::results;
 use crate::lines::{self, Lines};
 use crate::named::{NamedProgram, with_names};
 use crate::own::OwnLines;
 use crate::path::numbering;
-use crate::rows::{Form, next_of};
+use crate::rows::Form;
 use crate::steps::follow;
 
 /// A stretch of a run.
@@ -293,34 +294,6 @@ impl TraceQuery {
         })
     }
 
-    /// Like [`use_words`](Self::use_words), but for the last steps of a run that is long or has
-    /// snapshots. Finds the steps by following the run from a snapshot.
-    fn use_last(&self, session: &Session, level: steps::Level, count: u64) -> Result<bool> {
-        if is_long(session)? {
-            ensure_for_questions(session)?;
-        }
-        // If the whole path exists, it is used.
-        if session.newest().last(Kind::PATH_INDEX).is_some() {
-            return Ok(false);
-        }
-        let found = early(session, |early| {
-            let last = match &self.bounds.to {
-                Some(to) => time_of::<PathFileError>(to, early.length())?,
-                None => Some(early.length()),
-            };
-            let Some(last) = last else { return Ok(None) };
-            let window = Window { first: 1, last };
-            let wanted = Wanted {
-                level,
-                window,
-                ..Wanted::ALL
-            };
-            early.last_steps(wanted, count as usize)
-        });
-        let found = found.with_context(|| session.at().display().to_string())?;
-        Ok(found.map(|path| session.use_path(path)).is_some())
-    }
-
     /// Writes the entries. `is_stretch` says that only a stretch of the path exists, and that only
     /// the number of blocks is known outside it. `writing` runs the writer.
     ///
@@ -576,50 +549,6 @@ impl TraceQuery {
         })
     }
 
-    /// Returns the last rows of a stretch, in order.
-    fn last_rows(
-        &self,
-        shown: Shown<'_, '_>,
-        run: Run<'_, FileSegments>,
-        wanted: Wanted,
-        (count, code): (u64, &CodeOf<'_>),
-    ) -> Result<VecDeque<ShownStep>> {
-        let traced = shown.program.session;
-        // Of a path that is not compacted, only these statements were read.
-        let begin = match shown.is_stretch {
-            true => {
-                let statements = count.max(FOLDED) as usize;
-                begin_of_last_steps(run, traced.file().log()?, wanted, statements)?
-            }
-            false => wanted.window.first,
-        };
-        let mut blocks = count;
-        loop {
-            let found = last_shown(traced, shown.stretch, shown.own, (Unit::Block, blocks))?;
-            let first = found.first.max(begin);
-            let window = Window {
-                first,
-                ..wanted.window
-            };
-            let mut steps = Steps::new(run, traced.file().log()?, Wanted { window, ..wanted })?;
-            let mut next = || next_of(steps.next());
-            let rows = FoldedSteps::new(&mut next, Some(code)).last(count as usize)?;
-            // Some blocks have no statements of this kind.
-            let found = rows.len() as u64;
-            if found == count || first == wanted.window.first {
-                return Ok(rows);
-            }
-            if first == begin {
-                bail!(
-                    "the last {} statements have only {found} entries, because library code is \
-                     folded: choose --code all, or first read the whole path with afterimage build",
-                    grouped(count.max(FOLDED))
-                );
-            }
-            blocks = blocks.saturating_mul(8);
-        }
-    }
-
     fn lines<'p>(
         &self,
         shown: Shown<'_, 'p>,
@@ -779,29 +708,6 @@ impl TraceQuery {
         }
         Ok(None)
     }
-}
-
-/// Returns the end of a stretch that contains the last entries that are shown.
-fn last_shown(
-    traced: &Session,
-    stretch: &Stretch,
-    own: Option<&OwnFunctions<'_>>,
-    (unit, entries): (Unit, u64),
-) -> Result<Window> {
-    let (path, window) = (traced.path()?, stretch.window);
-    let shown = |function| match stretch.function {
-        Some(only) => function == only,
-        None => own.is_none_or(|own| own.shows(function)),
-    };
-    let is_all = stretch.function.is_none() && own.is_none();
-    let functions = traced.program().functions.iter().map(|f| f.id);
-    let functions = (!is_all).then(|| functions.filter(|f| shown(*f)).collect());
-    let found = last(path, window, functions, unit, entries)?;
-    Ok(match found.first <= found.last {
-        true => found,
-        // Only library code is executed there.
-        false => last(path, window, None, unit, entries)?,
-    })
 }
 
 /// Returns the part of a window that was read of a path that is not compacted.

@@ -234,8 +234,8 @@ fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), P
 }
 
 impl<'r> RankView<'r> {
-    /// Returns the source of the code that the text shows. This is all code if the program has none
-    /// of the user's own.
+    /// Returns the source of the code that the text shows: the user's own code, or all code if the
+    /// program has no code of the user.
     fn folded(&self) -> Folded<'r> {
         Folded::if_any(self.source, self.code)
     }

@@ -26,9 +26,9 @@ pub struct RecordedRun<'a> {
     pub program: &'a Program,
     /// The cache of compiled code.
     pub cache: &'a Cache,
-    /// The callback that receives the progress of a re-execution: the number of polls of the stop
-    /// clock, if the recording has one and the re-execution can be cancelled. Otherwise, the number
-    /// of events.
+    /// The callback for the progress of a re-execution. It receives the number of polls of the stop
+    /// clock if the recording has a clock and the re-execution can be cancelled, and otherwise the
+    /// number of events.
     pub progress: &'a Progress,
     /// Once this is set, the re-execution stops with [`RecordError::Interrupted`]. This requires a
     /// stop clock in the module, which costs time. Use `None` if nobody can set it.
