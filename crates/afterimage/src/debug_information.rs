@@ -22,7 +22,7 @@ self_cell!(
 self_cell!(
     struct WithVariables {
         owner: Arc<Module>,
-        #[not_covariant]
+        #[covariant]
         dependent: Opened,
     }
 );
@@ -45,11 +45,11 @@ impl DebugInformation {
         self.lines.get_or_init(make).borrow_dependent()
     }
 
-    /// Passes the variables to `ask`. Results of lookups are cached, so later questions are faster.
-    pub fn with_variables<R>(&self, module: &Arc<Module>, ask: impl FnOnce(&Opened<'_>) -> R) -> R {
+    /// Returns the variables, or why there are none. Lookups are cached, so later questions are
+    /// faster.
+    pub fn variables(&self, module: &Arc<Module>) -> &Opened<'_> {
         let make =
             || WithVariables::new(Arc::clone(module), |module| Variables::open(&module.bytes));
-        let known = self.variables.get_or_init(make);
-        known.with_dependent(|_, variables| ask(variables))
+        self.variables.get_or_init(make).borrow_dependent()
     }
 }

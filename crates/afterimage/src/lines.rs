@@ -10,8 +10,8 @@ use afterimage_profile::{Folded, Source};
 use afterimage_program::{Location, SourceMap, demangle};
 use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, Window};
 use afterimage_replay::state::{
-    Activation, Bodies, Halt, Limits, Moment, OnMachine, Shown, Standing, Variables, follow_to,
-    variables,
+    Activation, Bodies, DebugError, Halt, Limits, Moment, OnMachine, Shown, Standing, Variables,
+    follow_to, variables,
 };
 use afterimage_replay::steps::{
     Enter, LineStep, LineSteps, Opened, Paused, Run, WantedLines, Within, activation_of,
@@ -39,7 +39,7 @@ pub(crate) struct Lines<'l, 'p> {
     run: Run<'l, FileSegments>,
     folded: &'l Folded<'l>,
     wanted: WantedLines,
-    known: Result<Variables<'p>, String>,
+    known: Result<&'p Variables<'p>, DebugError>,
     bodies: Bodies<'p>,
     /// The arguments of activations, by the time at which each activation began.
     given: RefCell<HashMap<u64, Option<Box<[Bits]>>>>,
@@ -100,7 +100,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             }
         };
         Ok(Self {
-            known: Variables::open(program.session.bytes()).map_err(|error| error.to_string()),
+            known: program.session.variables(),
             bodies: Bodies::new(program.session.program(), program.session.bytes()),
             given: RefCell::default(),
             program,
@@ -169,7 +169,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         moments.dedup_by_key(|stood| stood.at);
         let states = match &self.known {
             Ok(known) => self.states(known, &moments)?,
-            Err(why) => moments.iter().map(|_| Err(why.clone())).collect(),
+            Err(why) => moments.iter().map(|_| Err(why.to_string())).collect(),
         };
         let state = |stood: ActivationStep| {
             let found = moments.binary_search_by_key(&stood.at, |one| one.at);

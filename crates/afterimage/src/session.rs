@@ -360,12 +360,13 @@ impl Session {
         })
     }
 
-    /// Passes the program's variables to `ask`, or the reason why none are known.
-    pub(crate) fn with_variables<R>(
-        &self,
-        ask: impl FnOnce(&Result<Variables<'_>, DebugError>) -> R,
-    ) -> R {
-        self.debug.with_variables(self.module(), ask)
+    /// Returns the program's variables. The first question reads the debug information.
+    ///
+    /// # Errors
+    /// If the module has no debug information, or it describes no variables.
+    pub(crate) fn variables(&self) -> Result<&Variables<'_>, DebugError> {
+        let found = self.debug.variables(self.module());
+        found.as_ref().map_err(DebugError::clone)
     }
 
     /// Returns a resolver of places in the program. The monitor receives a remark if a place is not

@@ -82,24 +82,22 @@ impl StateQuery {
             values,
             bodies: &bodies,
         };
-        let report = traced.with_variables(|variables| {
-            let asked = StateContext {
-                query: self,
-                session: traced,
-                names: scene.names,
-                source: scene.source(),
-                folded: scene.folded(),
-                position: &|function, op| scene.position(function, op),
-                length: values.path().length(),
-                activations: &by_values,
-                variables,
-                innermost: &innermost,
-                within: op.is_some(),
-                stack,
-                open,
-            };
-            by_values.report(scene, &asked)
-        })?;
+        let asked = StateContext {
+            query: self,
+            session: traced,
+            names: scene.names,
+            source: scene.source(),
+            folded: scene.folded(),
+            position: &|function, op| scene.position(function, op),
+            length: values.path().length(),
+            activations: &by_values,
+            variables: &traced.variables(),
+            innermost: &innermost,
+            within: op.is_some(),
+            stack,
+            open,
+        };
+        let report = by_values.report(scene, &asked)?;
         self.view(traced, report)
     }
 
@@ -157,47 +155,45 @@ impl StateQuery {
             let found = early.variable_before(&bodies, (time, op), variable);
             found.ok().flatten()
         };
-        let show_with = |variables: &Result<Variables<'_>, DebugError>| {
-            early.on(path, |run, log| {
-                let show = |standing: Standing, first_result, paused: &Paused<'_>| {
-                    let open = standing.open.len();
-                    self.check_frame(open, time)?;
-                    let by_stretches = ByStretches {
-                        early,
-                        bodies: &bodies,
-                        standing: &standing,
-                        failure: &failure,
-                    };
-                    let contents = OnMachine {
-                        paused,
-                        first_result,
-                        standing: &standing,
-                        arguments: &arguments,
-                        at_call: &at_call,
-                        lacks: Cell::new(false),
-                    };
-                    let asked = StateContext {
-                        query: self,
-                        session,
-                        names: &names,
-                        source,
-                        folded: &folded,
-                        position: &position,
-                        length: early.length(),
-                        activations: &by_stretches,
-                        variables,
-                        innermost: &innermost,
-                        within: op.is_some(),
-                        stack: standing.calls(&innermost, self.most()),
-                        open,
-                    };
-                    let outside = || (0, String::new());
-                    asked.of_contents(&contents, &outside, &|| !contents.lacks.get())
+        let variables = session.variables();
+        let found = early.on(path, |run, log| {
+            let show = |standing: Standing, first_result, paused: &Paused<'_>| {
+                let open = standing.open.len();
+                self.check_frame(open, time)?;
+                let by_stretches = ByStretches {
+                    early,
+                    bodies: &bodies,
+                    standing: &standing,
+                    failure: &failure,
                 };
-                Ok(follow_standing(run, log, halt, show)?)
-            })
-        };
-        let found = session.with_variables(show_with)?;
+                let contents = OnMachine {
+                    paused,
+                    first_result,
+                    standing: &standing,
+                    arguments: &arguments,
+                    at_call: &at_call,
+                    lacks: Cell::new(false),
+                };
+                let asked = StateContext {
+                    query: self,
+                    session,
+                    names: &names,
+                    source,
+                    folded: &folded,
+                    position: &position,
+                    length: early.length(),
+                    activations: &by_stretches,
+                    variables: &variables,
+                    innermost: &innermost,
+                    within: op.is_some(),
+                    stack: standing.calls(&innermost, self.most()),
+                    open,
+                };
+                let outside = || (0, String::new());
+                asked.of_contents(&contents, &outside, &|| !contents.lacks.get())
+            };
+            Ok(follow_standing(run, log, halt, show)?)
+        })?;
         failure.report()?;
         found.transpose().map(Option::flatten)
     }
@@ -422,7 +418,7 @@ struct StateContext<'s, 'v> {
     /// The number of blocks that the run executed.
     length: u64,
     activations: &'s dyn Activations<'s>,
-    variables: &'s Result<Variables<'v>, DebugError>,
+    variables: &'s Result<&'v Variables<'v>, DebugError>,
     /// The activation that is executed at the moment.
     innermost: &'s Activation<'s>,
     /// Whether the moment is within a block.

@@ -3,20 +3,24 @@
 
 use afterimage_analyses::why::ValType;
 use afterimage_ids::FuncId;
-use afterimage_program::{Module, Names};
+use afterimage_program::Names;
 use afterimage_replay::state::{
-    Activation, Bodies, Evaluated, Occasion, StateError, Unavailable, VariableLocation, Variables,
+    Activation, Bodies, Evaluated, Occasion, StateError, Unavailable, VariableLocation,
 };
 use afterimage_replay::values::{Bits, RecordedValues, ValuesError};
 use anyhow::Result;
 
+use crate::Session;
+
 /// Finds the local of a function that a string names, `n` or `$n`, if the debug information does
 /// not describe the function.
-pub fn wasm_local(module: &Module, names: &Names, function: FuncId, text: &str) -> Option<u32> {
+pub fn wasm_local(session: &Session, names: &Names, function: FuncId, text: &str) -> Option<u32> {
     let text = text.trim();
     let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
-    let described = Variables::open(&module.bytes).and_then(|known| known.function(function));
-    described.is_err().then_some(local)
+    let described = session
+        .variables()
+        .is_ok_and(|known| known.function(function).is_ok());
+    (!described).then_some(local)
 }
 
 /// The values of a local at some moments.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use afterimage_ids::OrigOffset;
 use gimli::{
-    Attribute, AttributeValue, DebugInfoOffset, DebugTypeSignature, DwAt, DwTag, Encoding,
-    EndianSlice, Expression, LittleEndian, Operation, Unit, UnitOffset, UnitRef,
+    Attribute, AttributeSpecification, AttributeValue, DebugInfoOffset, DebugTypeSignature, DwAt,
+    DwTag, Encoding, EndianSlice, Expression, LittleEndian, Operation, Unit, UnitOffset, UnitRef,
 };
 use wasmparser::{BinaryReader, FunctionBody, Operator};
 
@@ -33,11 +33,20 @@ pub(crate) struct EntryId {
     pub(crate) offset: UnitOffset,
 }
 
+/// The place of an attribute: its unit, its offset in the unit, and its form. The cache keeps places
+/// instead of values, because values borrow the module: `Debug` must be covariant in its lifetime.
+#[derive(Clone, Copy)]
+struct AttributePlace {
+    unit: u32,
+    offset: UnitOffset,
+    form: AttributeSpecification,
+}
+
 /// The maximum number of origins and specifications followed. Honest producers need two, but
 /// hostile entries may form cycles.
 const ORIGINS: usize = 8;
 
-/// The maximum number of attributes cached.
+/// The maximum number of cached places of attributes.
 const ATTRIBUTES: usize = 1 << 14;
 
 /// The maximum length of a name in bytes. The length of a longer name is shown instead. Names of
@@ -49,15 +58,16 @@ pub(crate) struct Debug<'a> {
     pub(crate) sections: Sections<'a>,
     dwarf: gimli::Dwarf<Slice<'a>>,
     /// The units in `.debug_info`, ascending by offset, followed by those in `.debug_types`.
-    units: Vec<Unit<Slice<'a>>>,
+    /// The second parameter is the default. Written out, it keeps `Debug` covariant in `'a`.
+    units: Vec<Unit<Slice<'a>, usize>>,
     /// The number of units in `.debug_info`.
     in_info: usize,
     /// The type units, by signature.
     signatures: HashMap<u64, EntryId>,
     /// Cached prologues of functions, by the start of their bodies.
     prologues: Mutex<HashMap<OrigOffset, Arc<Prologue>>>,
-    /// Cached attributes, because a variable may be examined at thousands of moments.
-    attributes: Mutex<HashMap<(EntryId, DwAt), Option<UnitValue<'a>>>>,
+    /// Places of attributes, because a variable may be examined at thousands of moments.
+    attributes: Mutex<HashMap<(EntryId, DwAt), Option<AttributePlace>>>,
     /// Whether a tool rewrote the module without updating the locals named in the debug
     /// information. Empty until checked.
     pub(crate) foreign_locals: OnceLock<bool>,
@@ -205,31 +215,66 @@ impl<'a> Debug<'a> {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some(&found) = known().get(&(id, name)) {
-            return Ok(found);
-        }
-        let found = self.read_attribute(id, name)?;
-        let mut known = known();
-        if known.len() >= ATTRIBUTES {
-            known.clear();
-        }
-        known.insert((id, name), found);
-        Ok(found)
+        let cached = known().get(&(id, name)).copied();
+        let place = match cached {
+            Some(place) => place,
+            None => {
+                let found = self.place_of(id, name)?;
+                let mut known = known();
+                if known.len() >= ATTRIBUTES {
+                    known.clear();
+                }
+                known.insert((id, name), found);
+                found
+            }
+        };
+        let Some(AttributePlace { unit, offset, form }) = place else {
+            return Ok(None);
+        };
+        let read = || {
+            self.unit(unit)
+                .entries_raw(Some(offset))?
+                .read_attribute(form)
+        };
+        let attribute = read().map_err(self.broken(id))?;
+        Ok(Some((unit, attribute.value())))
     }
 
-    fn read_attribute(&self, id: EntryId, name: DwAt) -> Result<Option<UnitValue<'a>>, DebugError> {
+    /// Finds an attribute of an entry, or of the entry that it completes or is an instance of.
+    fn place_of(&self, id: EntryId, name: DwAt) -> Result<Option<AttributePlace>, DebugError> {
         let mut next = id;
         for _ in 0..ORIGINS {
-            let entry = self.entry(next)?;
-            if let Some(value) = entry.value(name) {
-                return Ok(Some((next.unit, value)));
+            if let Some(place) = self.own_place_of(next, name)? {
+                return Ok(Some(place));
             }
-            match self.origin(&entry) {
+            match self.origin(&self.entry(next)?) {
                 Some(origin) => next = origin,
                 None => return Ok(None),
             }
         }
         Err(DebugError::Endless { at: self.at(id) })
+    }
+
+    /// Finds an attribute of an entry.
+    fn own_place_of(&self, id: EntryId, name: DwAt) -> Result<Option<AttributePlace>, DebugError> {
+        let unit = self.unit(id.unit);
+        let find = || {
+            let mut entries = unit.entries_raw(Some(id.offset))?;
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                return Err(gimli::Error::NoEntryAtGivenOffset(id.offset.0 as u64));
+            };
+            let mut found = None;
+            for &form in abbreviation.attributes() {
+                let offset = entries.next_offset();
+                if form.name() == name {
+                    let unit = id.unit;
+                    found = found.or(Some(AttributePlace { unit, offset, form }));
+                }
+                entries.skip_attributes(&[form])?;
+            }
+            Ok(found)
+        };
+        find().map_err(self.broken(id))
     }
 
     /// Returns the entry that this entry completes or is an instance of.

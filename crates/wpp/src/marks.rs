@@ -38,7 +38,7 @@ pub struct Marks<'a, S, M> {
     /// activation executed last.
     open: Vec<Vec<Option<NodeId>>>,
     /// The counts of recently queried segments.
-    cache: Mutex<Recent<Tally>>,
+    cache: Mutex<Recent<usize, Tally>>,
 }
 
 /// The reason why marks cannot be counted. `E` is the error of loading a segment.
@@ -108,7 +108,7 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
     /// Returns the counts for each rule of a segment.
     fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tally) = cache().get(segment) {
+        if let Some(tally) = cache().get(&segment) {
             return tally;
         }
         let open = &mut self.open[segment].clone();

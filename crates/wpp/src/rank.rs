@@ -5,9 +5,10 @@ mod sparse;
 mod sums;
 mod tally;
 
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use afterimage_ids::{FuncId, NodeId};
+use afterimage_ids::{EntityRef, FuncId, NodeId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -29,8 +30,12 @@ pub struct Occurrence {
     pub time: u64,
 }
 
+/// The counts for each rule of a segment, by target and segment.
+pub(crate) type Tallies = Recent<(Arc<Target>, usize), Tally>;
+
 /// The target of a search.
-enum Target {
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) enum Target {
     /// Blocks of nodes.
     Nodes(Positions),
     /// Activations of this function.
@@ -39,8 +44,8 @@ enum Target {
 
 /// Positions of blocks in nodes, from 0, ascending. A position that counts several times is
 /// repeated.
-#[derive(Default)]
-struct Positions {
+#[derive(Default, PartialEq, Eq)]
+pub(crate) struct Positions {
     /// The range of each node's positions.
     of: HashMap<NodeId, (u32, u32), FxBuildHasher>,
     all: Vec<u64>,
@@ -56,11 +61,11 @@ struct Positions {
 /// opened.
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,
-    target: Target,
+    target: Arc<Target>,
     /// The number of occurrences before each segment, and in total.
     before: Vec<u64>,
     /// The counts of recently queried segments.
-    cache: Mutex<Recent<Tally>>,
+    cache: Mutex<Recent<usize, Tally>>,
 }
 
 impl<S: Segments> WholePath<S> {
@@ -130,7 +135,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         }
         Ok(Self {
             path,
-            target,
+            target: Arc::new(target),
             before,
             cache: Mutex::new(Recent::new(path.room() / SHARE)),
         })
@@ -211,11 +216,21 @@ impl<'a, S: Segments> Occurrences<'a, S> {
     /// Returns the counts for each rule of a segment.
     fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
         let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tally) = cache().get(segment) {
+        if let Some(tally) = cache().get(&segment) {
             return tally;
         }
-        let count = self.before[segment + 1] - self.before[segment];
-        let tally = Arc::new(Tally::new(measured, &self.target, count));
+        let shared = || {
+            let shared = self.path.tallies.lock();
+            shared.unwrap_or_else(PoisonError::into_inner)
+        };
+        let key = (Arc::clone(&self.target), segment);
+        let known = shared().get(&key);
+        let tally = known.unwrap_or_else(|| {
+            let count = self.before[segment + 1] - self.before[segment];
+            let tally = Arc::new(Tally::new(measured, &self.target, count));
+            shared().insert(key, &tally, tally.bytes() + self.target.bytes());
+            tally
+        });
         cache().insert(segment, &tally, tally.bytes());
         tally
     }
@@ -248,12 +263,33 @@ impl Target {
         }
     }
 
+    /// Returns the approximate memory use, in bytes.
+    fn bytes(&self) -> usize {
+        let positions = match self {
+            Self::Nodes(positions) => {
+                let of = positions.of.capacity() * size_of::<(NodeId, (u32, u32))>();
+                of + positions.all.capacity() * size_of::<u64>()
+            }
+            Self::Calls(_) => 0,
+        };
+        size_of::<Self>() + positions
+    }
+
     /// Returns the counted positions in a node.
     fn positions(&self, node: NodeId) -> &[u64] {
         match self {
             Self::Nodes(positions) => positions.get(node),
             Self::Calls(_) => &[],
         }
+    }
+}
+
+impl Hash for Positions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // The order of a hash map's nodes is arbitrary, so their sum stands for them.
+        let nodes = self.of.keys().map(|node| node.index() as u64);
+        nodes.fold(0, u64::wrapping_add).hash(state);
+        self.all.hash(state);
     }
 }
 

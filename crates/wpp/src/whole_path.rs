@@ -16,6 +16,7 @@ pub use self::error::PathError;
 pub(crate) use self::recent::Recent;
 pub use self::segments::{InMemory, Segments, Summary};
 use crate::measures::Measured;
+use crate::rank::{SHARE, Tallies};
 use crate::{Activation, Node};
 
 /// The default limit on the memory of open segments, in bytes.
@@ -30,6 +31,8 @@ pub struct WholePath<S> {
     ends: Vec<u64>,
     room: usize,
     cache: Mutex<Cache>,
+    /// The counts of recently queried occurrences, which later queries for the same target use.
+    pub(crate) tallies: Mutex<Tallies>,
     /// Signals that a segment has been opened or needed.
     changed: Condvar,
     /// The activations that begin in a segment and are open at its end, for each segment for which
@@ -45,7 +48,7 @@ const AHEAD: usize = 8;
 
 /// The open segments, and those that are being opened.
 struct Cache {
-    open: Recent<Measured>,
+    open: Recent<usize, Measured>,
     opening: Vec<usize>,
     /// The segment that was needed last.
     needed: usize,
@@ -92,6 +95,7 @@ impl<S: Segments> WholePath<S> {
             ends,
             room: ROOM,
             cache: Cache::new(ROOM),
+            tallies: Mutex::new(Tallies::new(ROOM / SHARE)),
             changed: Condvar::new(),
             begun: Mutex::default(),
             inside: OnceLock::new(),
@@ -122,6 +126,7 @@ impl<S: Segments> WholePath<S> {
         Self {
             room: bytes,
             cache: Cache::new(bytes),
+            tallies: Mutex::new(Tallies::new(bytes / SHARE)),
             ..self
         }
     }
@@ -237,7 +242,7 @@ impl<S: Segments> WholePath<S> {
         mut cache: MutexGuard<'_, Cache>,
     ) -> Result<Arc<Measured>, PathError<S::Error>> {
         loop {
-            if let Some(measured) = cache.open.get(segment) {
+            if let Some(measured) = cache.open.get(&segment) {
                 return Ok(measured);
             }
             if !cache.opening.contains(&segment) {

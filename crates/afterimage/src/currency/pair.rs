@@ -24,7 +24,7 @@ const MOST: usize = 8_000_000;
 /// A run, with caches for repeated questions.
 pub struct Side<'p, 'a> {
     pub scene: &'p Scene<'p, 'a>,
-    pub variables: Variables<'a>,
+    pub variables: &'a Variables<'a>,
     pub bodies: Bodies<'a>,
     /// The name of the recording.
     pub name: String,
@@ -37,7 +37,7 @@ impl<'p, 'a> Side<'p, 'a> {
         let loaded = scene.traced.module();
         Ok(Self {
             scene,
-            variables: Variables::open(&loaded.bytes).with_context(|| name.clone())?,
+            variables: scene.traced.variables().with_context(|| name.clone())?,
             bodies: Bodies::new(&loaded.program, &loaded.bytes),
             name,
             matched: None,

@@ -324,7 +324,7 @@ impl<'a> Debugger<'a> {
         let name = |function| self.program.names.function(function).to_owned();
         let found = match &self.variables {
             Ok(variables) => variables.function(function).map(Rc::new),
-            Err(error) => Err(error.clone()),
+            Err(error) => Err((*error).clone()),
         };
         let found = found.map_err(|error| error.named(name).to_string());
         self.scopes.borrow_mut().insert(function, found.clone());

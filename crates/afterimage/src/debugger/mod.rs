@@ -71,7 +71,7 @@ pub struct Debugger<'a> {
     positions: Positions<'a, FileSegments>,
     values: RecordedValues<'a>,
     run: Run<'a, FileSegments>,
-    variables: Result<Variables<'a>, DebugError>,
+    variables: Result<&'a Variables<'a>, DebugError>,
     bodies: Bodies<'a>,
     /// The place in the last block where the run ended.
     stop: Option<Stop>,
@@ -124,7 +124,7 @@ pub fn with_debugger<R>(
             positions: program.positions()?,
             values: session.values()?,
             run,
-            variables: Variables::open(session.bytes()),
+            variables: session.variables(),
             bodies: Bodies::new(session.program(), session.bytes()),
             stop: session.stops()?.first().copied(),
             tables: LineTables::default(),
@@ -163,8 +163,8 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the variables of the source, or why none are known.
-    pub fn variables(&self) -> Result<&Variables<'a>, &DebugError> {
-        self.variables.as_ref()
+    pub fn variables(&self) -> Result<&'a Variables<'a>, &DebugError> {
+        self.variables.as_ref().copied()
     }
 
     /// Returns the number of blocks that the run executed.

@@ -26,7 +26,7 @@ use crate::wasm_local::wasm_local;
 pub(super) struct VariableInMemory<'a> {
     pub range: Range,
     pub variable: VariableThere,
-    variables: Variables<'a>,
+    variables: &'a Variables<'a>,
     object: Object,
     /// The value as text, read from the whole memory, if the variable may refer to contents outside
     /// its own bytes.
@@ -149,15 +149,14 @@ pub(super) fn find<'a>(
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
     let At::Before(when) = at else {
-        let known = Variables::open(traced.bytes())?;
-        return global(traced, names, known, expression, &path);
+        return global(traced, names, traced.variables()?, expression, &path);
     };
     let time = when.time;
     let walked = traced.path()?;
     let executed = walked.cursor().seek(time)?.map(|visit| visit.node);
     let function = executed.map(|node| walked.nodes()[node].function);
     if let Some(function) = function
-        && let Some(local) = wasm_local(traced.module(), names, function, expression)
+        && let Some(local) = wasm_local(traced, names, function, expression)
     {
         bail!(
             "{expression} is local {local} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
@@ -168,12 +167,10 @@ pub(super) fn find<'a>(
             shell_word(expression)
         );
     }
-    let known = Variables::open(traced.bytes())?;
-    // The values borrow `variables`, so it must outlive them.
-    let variables = Variables::open(traced.bytes())?;
+    let variables = traced.variables()?;
     ensure()?;
     let values = traced.values()?;
-    let (function, seen) = seen(traced, &values, names, &variables, &path, when)?;
+    let (function, seen) = seen(traced, &values, names, variables, &path, when)?;
     let seen = match seen {
         Ok(seen) => seen,
         Err(why @ PathError::Unavailable(Unavailable::OptimisedOut)) => bail!(
@@ -224,7 +221,7 @@ pub(super) fn find<'a>(
             written: seen.written.map(Into::into),
             call,
         },
-        variables: known,
+        variables,
         object: seen.object,
         contents: seen.contents,
     })
@@ -329,7 +326,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
 fn global<'a>(
     traced: &Session,
     names: &Names,
-    variables: Variables<'a>,
+    variables: &'a Variables<'a>,
     expression: &str,
     path: &Path,
 ) -> Result<VariableInMemory<'a>> {
@@ -343,7 +340,7 @@ fn global<'a>(
     let object = match object {
         Ok(object) => object,
         Err(error @ PathError::NoVariable { .. }) => {
-            let functions = with_local(traced, names, &variables, &path.variable);
+            let functions = with_local(traced, names, variables, &path.variable);
             match functions.as_slice() {
                 [] => bail!("{error}"),
                 [first, ..] => bail!(
@@ -367,8 +364,8 @@ fn global<'a>(
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
-    let contents = if is_record(&variables, &object) {
-        at_end(traced, |ended| contents(&variables, &object, ended))?
+    let contents = if is_record(variables, &object) {
+        at_end(traced, |ended| contents(variables, &object, ended))?
     } else {
         None
     };

@@ -16,7 +16,7 @@ use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
 use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
-    Activation, Bodies, Path, PathError, Piece, VariableLocation, Variables, Written,
+    Activation, Bodies, Path, PathError, Piece, VariableLocation, Written,
 };
 use afterimage_replay::steps::{Operators, Range, StepsError, memory_size};
 use afterimage_replay::values::{Execution, RecordedValues};
@@ -304,12 +304,12 @@ fn of_variable(scene: &Scene<'_, '_>, at: &str, name: &str) -> Result<SliceStart
     let (activation, at_moment) = moment(scene, at)?;
     let time = at_moment.time;
     let over = is_over(traced, at)?;
-    if !over && let Some(local) = wasm_local(loaded, names, activation.function, name) {
+    if !over && let Some(local) = wasm_local(traced, names, activation.function, name) {
         return of_local(values, &activation, (at, name), local);
     }
-    let variables = Variables::open(&loaded.bytes)?;
+    let variables = traced.variables()?;
     if over {
-        let shown = ended::variable(traced, &variables, &path, name)?;
+        let shown = ended::variable(traced, variables, &path, name)?;
         return Ok(SliceStart {
             criteria: vec![criteria::of_pieces_behind(&activation, &shown.pieces)],
             taken: Vec::new(),
@@ -320,7 +320,7 @@ fn of_variable(scene: &Scene<'_, '_>, at: &str, name: &str) -> Result<SliceStart
         });
     }
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let known = (&variables, &bodies);
+    let known = (variables, &bodies);
     let found = ended::before(traced, values, names, known, path, at_moment)?;
     let found = found.with_context(|| format!("the run ended before {at}"))?;
     let ended::Shown {

@@ -91,13 +91,13 @@ impl ConditionQuery {
         let source = session.source_map();
         let names = loaded.names(source);
         let place = named_place(session, &names, source, query)?;
-        let variables = Variables::open(&loaded.bytes)?;
+        let variables = session.variables()?;
         let mut first_path = None;
         for (written, path) in &condition.paths {
-            match known(session, &variables, path, &names, &place.place) {
+            match known(session, variables, path, &names, &place.place) {
                 Ok(()) if !is_empty_optional(written) => first_path = first_path.or(Some(path)),
                 Ok(()) => {}
-                Err(why) if constant(&variables, (written, path)).is_none() => return Err(why),
+                Err(why) if constant(variables, (written, path)).is_none() => return Err(why),
                 Err(_) => {}
             }
         }
@@ -273,6 +273,7 @@ impl Scan<'_> {
     fn work(&self, threads: usize) -> Result<()> {
         let (session, names) = (self.session, self.names);
         let loaded = session.module();
+        // Each thread has its own, because threads that share caches wait for each other.
         let variables = Variables::open(&loaded.bytes)?;
         let values = session.values()?;
         let (all, _) = occasions(session, &values, names, self.source, self.place.clone())?;

@@ -41,14 +41,14 @@ impl VariableQuery {
         let NamedPlace { place, which, at } = named_place(traced, &names, source, query)?;
         let at = at.as_str();
         let local = match only_function(&place) {
-            Some(function) => wasm_local(loaded, &names, function, name),
+            Some(function) => wasm_local(traced, &names, function, name),
             None => None,
         };
         let variables = match local {
             Some(_) => None,
-            None => Some(Variables::open(&loaded.bytes)?),
+            None => Some(traced.variables()?),
         };
-        if let Some(variables) = &variables {
+        if let Some(variables) = variables {
             known(traced, variables, &path, &names, &place)?;
         }
         let values = traced.values()?;
@@ -60,7 +60,7 @@ impl VariableQuery {
         let bodies = Bodies::new(&loaded.program, &loaded.bytes);
         let called = |function: FuncId| names.function(function).to_owned();
         let program = &loaded.program;
-        let subject = match (&variables, local) {
+        let subject = match (variables, local) {
             (Some(variables), _) => {
                 let watch = Watch::new(program, &bodies, &values, variables, &called, path);
                 Subject::Variable(traced, watch)

@@ -4,7 +4,7 @@ use afterimage_analyses::why::{
     DataPart, End, InputSource, Spot, Stream, ValType, data_in, data_of,
 };
 use afterimage_present::{WhyBranch, WhyEnd, grouped, value_text};
-use afterimage_replay::state::{Nothing, Variables, quoted};
+use afterimage_replay::state::{Nothing, quoted};
 use afterimage_replay::steps::Range;
 use afterimage_replay::values::Instance;
 use anyhow::Result;
@@ -186,7 +186,7 @@ fn callee(teller: &Teller<'_, '_>, instance: Instance) -> Result<String> {
 /// Names the global variable of the source at an address.
 fn symbol(teller: &Teller<'_, '_>, range: Range) -> Option<String> {
     let address = Some(range.address).filter(|_| range.memory == 0)?;
-    let known = Variables::open(teller.scene.traced.bytes()).ok()?;
+    let known = teller.scene.traced.variables().ok()?;
     let globals = known.globals().ok()?;
     let found = globals.iter().find(|global| {
         let variable = known.global_variable(global).ok();

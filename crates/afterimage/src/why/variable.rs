@@ -3,9 +3,7 @@
 use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
 use afterimage_replay::paths::At as When;
-use afterimage_replay::state::{
-    Activation, Bodies, Path, PathError, Shape, VariableLocation, Variables,
-};
+use afterimage_replay::state::{Activation, Bodies, Path, PathError, Shape, VariableLocation};
 use afterimage_replay::steps::Range;
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -33,7 +31,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
     if !over && let Some(start) = of_local(scene, &bodies, When { time, op }, expression)? {
         return Ok(start);
     }
-    let variables = Variables::open(&loaded.bytes)?;
+    let variables = scene.traced.variables()?;
     let Shown {
         pieces,
         rendered,
@@ -41,9 +39,9 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         held,
         written,
     } = if over {
-        ended::variable(scene.traced, &variables, &path, expression)?
+        ended::variable(scene.traced, variables, &path, expression)?
     } else {
-        let known = (&variables, &bodies);
+        let known = (variables, &bodies);
         let (traced, moment) = (scene.traced, When { time, op });
         let found = ended::before(traced, scene.values, scene.names, known, path, moment)?;
         let found = found.with_context(|| format!("the run ended before {at}"))?;
@@ -176,8 +174,8 @@ fn of_local<'a>(
     expression: &str,
 ) -> Result<Option<Start>> {
     let activation = Activation::at(scene.values, bodies, time, op)?;
-    let (loaded, function) = (scene.traced.module(), activation.function);
-    let Some(local) = wasm_local(loaded, scene.names, function, expression) else {
+    let function = activation.function;
+    let Some(local) = wasm_local(scene.traced, scene.names, function, expression) else {
         return Ok(None);
     };
     let ty = activation.locals().get(local as usize);

@@ -19,7 +19,7 @@ const FEW: usize = 32;
 const ALWAYS: usize = 64;
 
 /// Counts of some nodes, for those rules of a segment that contain any of them.
-pub(super) struct Sparse {
+pub(crate) struct Sparse {
     /// The range of sums of each rule, by the rule's position.
     rules: HashMap<u32, (u32, u32), FxBuildHasher>,
     /// The positions of the symbols with occurrences, ascending, with the running total in the

@@ -9,7 +9,7 @@ use crate::measures::{Directory, Measured};
 use crate::{Kind, Root, Symbol};
 
 /// The numbers of occurrences in the rules of a segment.
-pub(super) enum Tally {
+pub(crate) enum Tally {
     /// Counts only for rules that have occurrences. For most nodes, these are few.
     Sparse(Sparse),
     /// Counts for all rules.
@@ -57,7 +57,7 @@ impl Tally {
 }
 
 /// Counts for all rules.
-pub(super) struct Dense {
+pub(crate) struct Dense {
     /// The running total in a rule, at each symbol's position, preceded by a 0.
     ends: Sums,
     /// A directory of these sums for long rules.

@@ -1,16 +1,21 @@
-//! A cache of data about segments, which keeps the most recently used data while there is room.
+//! A cache that keeps the most recently used data while there is room.
 
+use std::collections::BTreeMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
-/// Data about the most recently used segments.
-pub(crate) struct Recent<T> {
-    kept: Vec<Option<Kept<T>>>,
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// The most recently used data, by key.
+pub(crate) struct Recent<K, T> {
+    kept: HashMap<K, Kept<T>, FxBuildHasher>,
+    /// The keys, by the number of their last use.
+    uses: BTreeMap<u64, K>,
     /// The total size of the data in bytes.
     bytes: usize,
     /// The size limit. At least one entry is kept.
     room: usize,
-    /// The number of uses so far.
-    uses: u64,
 }
 
 struct Kept<T> {
@@ -20,55 +25,54 @@ struct Kept<T> {
     used: u64,
 }
 
-impl<T> Recent<T> {
+impl<K: Clone + Eq + Hash, T> Recent<K, T> {
     /// Creates an empty cache.
     pub(crate) fn new(room: usize) -> Self {
         Self {
-            kept: Vec::new(),
+            kept: HashMap::default(),
+            uses: BTreeMap::new(),
             bytes: 0,
             room,
-            uses: 0,
         }
     }
 
-    /// Returns the data about a segment, if cached. Time: O(1).
-    pub(crate) fn get(&mut self, segment: usize) -> Option<Arc<T>> {
-        let kept = self.kept.get_mut(segment)?.as_mut()?;
-        self.uses += 1;
-        kept.used = self.uses;
+    /// Returns the data of a key, if cached. Time: O(log n) in the number of entries.
+    pub(crate) fn get(&mut self, key: &K) -> Option<Arc<T>> {
+        let used = self.next_use();
+        let kept = self.kept.get_mut(key)?;
+        if let Some(key) = self.uses.remove(&kept.used) {
+            self.uses.insert(used, key);
+        }
+        kept.used = used;
         Some(Arc::clone(&kept.what))
     }
 
-    /// Adds data about a segment that is not in the cache. Time: linear in the number of segments
-    /// for each entry that must be evicted.
-    pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
-        while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}
-        if segment >= self.kept.len() {
-            self.kept.resize_with(segment + 1, || None);
+    /// Adds the data of a key. Time: O(log n) in the number of entries, for each entry that it
+    /// evicts.
+    pub(crate) fn insert(&mut self, key: K, what: &Arc<T>, bytes: usize) {
+        self.remove(&key);
+        while self.bytes.saturating_add(bytes) > self.room
+            && let Some((_, oldest)) = self.uses.pop_first()
+        {
+            self.remove(&oldest);
         }
-        self.uses += 1;
-        let kept = Kept {
-            what: Arc::clone(what),
-            bytes,
-            used: self.uses,
-        };
-        if let Some(before) = self.kept[segment].replace(kept) {
-            self.bytes -= before.bytes;
-        }
+        let used = self.next_use();
+        let what = Arc::clone(what);
+        self.uses.insert(used, key.clone());
+        self.kept.insert(key, Kept { what, bytes, used });
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Evicts the least recently used entry. Returns whether there was one.
-    fn drop_one(&mut self) -> bool {
-        let kept = self.kept.iter_mut().filter(|kept| kept.is_some());
-        let oldest = kept.min_by_key(|kept| kept.as_ref().map(|kept| kept.used));
-        match oldest.and_then(Option::take) {
-            Some(kept) => {
-                self.bytes -= kept.bytes;
-                true
-            }
-            None => false,
+    fn remove(&mut self, key: &K) {
+        if let Some(kept) = self.kept.remove(key) {
+            self.uses.remove(&kept.used);
+            self.bytes -= kept.bytes;
         }
+    }
+
+    /// Returns a number for a use, which is larger than those of all other uses.
+    fn next_use(&self) -> u64 {
+        self.uses.last_key_value().map_or(0, |(last, _)| last + 1)
     }
 }
 
@@ -79,16 +83,17 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_goes_first() {
         let mut recent = Recent::new(10);
-        let kept = |recent: &Recent<usize>| -> Vec<usize> {
-            let all = recent.kept.iter().flatten();
-            all.map(|kept| *kept.what).collect()
+        let kept = |recent: &Recent<usize, usize>| -> Vec<usize> {
+            let mut all: Vec<_> = recent.kept.values().map(|kept| *kept.what).collect();
+            all.sort_unstable();
+            all
         };
         for segment in [4, 0, 2] {
             recent.insert(segment, &Arc::new(segment), 3);
         }
         assert_eq!(kept(&recent), [0, 2, 4]);
-        assert_eq!(recent.get(4).as_deref(), Some(&4));
-        assert_eq!(recent.get(3), None);
+        assert_eq!(recent.get(&4).as_deref(), Some(&4));
+        assert_eq!(recent.get(&3), None);
         recent.insert(3, &Arc::new(3), 2);
         assert_eq!(kept(&recent), [2, 3, 4]);
         // This entry alone exceeds the limit.
