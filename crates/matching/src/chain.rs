@@ -1,10 +1,10 @@
 //! Chooses the matches of a function's statements together, so that successive statements in one
 //! version have successive counterparts.
 //!
-//! A round gives each statement the candidate with the best score, given the matches of the
-//! previous round. If values say little, as in a row of stores of 0, whole stretches can be off by
-//! one place. No statement then gains by moving alone. Dynamic programming finds the best sequence
-//! of candidates (Viterbi 1967).
+//! A round chooses the best candidate of each statement, given the matches of the previous round.
+//! If values say little, as in a row of stores of 0, whole stretches can be off by one place. No
+//! statement then gains by moving alone. Dynamic programming finds the best sequence of candidates
+//! (Viterbi 1967).
 
 use crate::rounds::Judged;
 

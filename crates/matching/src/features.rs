@@ -205,10 +205,11 @@ features! {
     /// The second statement's executions as a share of the first's, if the second was executed less
     /// often.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
-    /// The second was executed more often than the first. An optimiser hardly ever adds executions.
+    /// The second statement was executed more often than the first. An optimiser hardly ever adds
+    /// executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// 1 minus the share of the parts of the run with executions of the second in which the first
-    /// was also executed.
+    /// 1 minus a share. Of the parts of the run in which the second statement was executed, it is
+    /// the share in which the first was also executed.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
     /// The proximity of the first executions in the order of the first version. It is one half if
     /// two statements are in between.
@@ -225,34 +226,34 @@ features! {
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
     /// The first statement is a test or branch and is not near its expected place in any stretch.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The first is not near its expected place in any stretch, although both have the same more
-    /// than five different values.
+    /// The first statement is not near its expected place in any stretch, although both statements
+    /// have the same sequence of more than five different values.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
     /// The share of the second statement's executions in stretches for which the first was executed
     /// in the same stretch with the same value.
     StretchTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.46, 0.04, 0.14, -0.03, 0.14, 0.25],
     /// The feature `StretchTogether`, scaled by the number of different values.
     StretchTelling = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 0.28, 0.37, -0.14, -0.49, 0.58],
-    /// The share of the second's executions in stretches for which the first was the earliest
-    /// statement in the stretch with the same value and operator.
+    /// The share of the second statement's executions in stretches for which the first was the
+    /// earliest statement in the stretch with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share of the second's executions in stretches for which the first was the latest
-    /// statement in the stretch with the same value and operator.
+    /// The share of the second statement's executions in stretches for which the first was the
+    /// latest statement in the stretch with the same value and operator.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
-    /// The share of the second's executions in stretches for which the first was executed between
-    /// the partners of the previous and the next execution.
+    /// The share of the second statement's executions in stretches for which the first was executed
+    /// between the partners of the previous and the next execution.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// The share of the second's executions in stretches for which the first was executed with the
-    /// same value between the partners of the previous and the next execution.
+    /// The share of the second statement's executions in stretches for which the first was executed
+    /// with the same value between the partners of the previous and the next execution.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
-    /// The proximity of the first to the place between the partners of the previous and the next
-    /// execution. It is one half if eight executions are in between.
+    /// The proximity of the first statement to the place between the partners of the previous and
+    /// the next execution. It is one half if eight executions are in between.
     StretchNear = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 2.41, 2.07, 1.82, 2.57, 2.67, 2.75],
     /// The share of the executions for which the alignment pairs the two statements.
     StretchAligned = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00, 1.17, 1.09, 0.74, 0.98, 0.89],
     /// The alignment pairs the two statements in more than half of the executions.
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
-    /// The share of the versions' objects that have the displacement between the accessed
+    /// The share of the versions' objects that are displaced by the distance between the accessed
     /// addresses.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
     /// The share of the operands' producers that correspond.

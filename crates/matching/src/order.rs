@@ -5,7 +5,7 @@
 //! one run to the times of the other. Between the ties, time is assumed to pass evenly. A pair with
 //! a single value that may be an address is not used. If equal amounts are allocated again and
 //! again, the n-th allocation in one version may have the address of the (n + k)-th in the other.
-//! Thousands of such wrong pairs then agree with each other.
+//! Thousands of these wrong pairs then agree with each other.
 
 use rustc_hash::FxHashMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Takes O(statements × log statements) time.
+    /// Relates the times of two runs. O(statements × log statements).
     pub fn new(a: &Version, b: &Version) -> Self {
         let mut ordered: Vec<u32> = (0..a.statements.len() as u32).collect();
         ordered.sort_by_key(|&at| a.statements[at as usize].first);

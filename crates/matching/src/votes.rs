@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A fraction of 1, or a sum of fractions. The representation is fixed-point, so that sums by
-/// several threads do not depend on their order.
+/// A number from 0 to 1, or a sum of such numbers. The representation is fixed-point, so that sums
+/// do not depend on the order in which threads add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
 
@@ -42,9 +42,9 @@ pub(crate) struct Tally {
     pub latest: u32,
     /// The number of times that an alignment of both sequences pairs the two statements.
     pub aligned: u32,
-    /// The number of times that the first accessed an address with a common displacement between
-    /// the runs. Each time counts as 1 if most objects have that displacement, and less if few have
-    /// it.
+    /// The number of times that the first statement accessed an address with a common displacement
+    /// between the runs. Each time counts as 1 if most objects have that displacement, and less if
+    /// few have it.
     pub placed: Parts,
     /// The number of times that the first statement was executed between the partners of the
     /// neighbouring executions.

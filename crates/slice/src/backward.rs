@@ -1,4 +1,4 @@
-//! Walks back over a run.
+//! Computes backward slices by walking back over a run.
 
 mod ends;
 mod insts;
@@ -314,7 +314,7 @@ impl<'a> Backward<'a> {
     }
 
     /// Adds everything that the criteria want from an execution, except in memory. Returns how far
-    /// the execution's last block must be followed because of this.
+    /// the execution's last block must be followed as a result.
     fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let mut live = Reach::NONE;
         let Some(asked) = self.asked.take() else {
@@ -547,7 +547,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Marks the thing with this number as wanted, at least this far.
+/// Marks the item with this number as wanted, at least this far.
 fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     let number = number as usize;
     if reach.is_none() {
@@ -559,7 +559,7 @@ fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     wanted[number] = reach.max(wanted[number]);
 }
 
-/// Removes the thing with this number from the wanted set. Returns how far it was wanted.
+/// Removes the item with this number from the wanted set. Returns how far it was wanted.
 fn take(wanted: &mut [Reach], number: u32) -> Reach {
     let wanted = wanted.get_mut(number as usize);
     wanted.map(std::mem::take).unwrap_or_default()

@@ -135,8 +135,8 @@ const MOST_WAITS: usize = 1 << 12;
 pub(crate) enum Lookup {
     /// The memoised outcome. All accesses were processed.
     Outcome(Rc<Outcome>),
-    /// There is no outcome for this combination. Contains the effects of the stores processed until
-    /// then.
+    /// There is no outcome for this combination. Contains the effects of the stores processed up to
+    /// that point.
     Nothing(Did),
 }
 

@@ -26,8 +26,8 @@ impl<L> Default for Shadow<L> {
     }
 }
 
-/// Returns the parts of a range in each page, as the page's number, the first byte in the page, and
-/// the length.
+/// Splits a range at page boundaries. Each part is given by the page's number, the first byte in
+/// the page, and the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;

@@ -15,9 +15,9 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions that both runs call equally often and, where checked, in the same order. They are
-/// imports, or functions with the same name in both programs. An optimiser inlines a function or
-/// leaves its calls alone, and does not reorder calls that have effects.
+/// Functions that are expected to be called in the same order by both runs. They are imports, or
+/// functions that have the same name in both programs and are called equally often. An optimiser
+/// inlines a function or leaves its calls alone, and does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     /// The names of the functions, by anchor number.
@@ -50,7 +50,7 @@ impl Anchors {
         for (name, function) in all {
             found.add(name.clone(), true, function, of_b.get(&name).copied());
         }
-        // An import that only the optimised program has.
+        // Adds the imports that only the optimised program has.
         for (name, function) in of_b {
             if !found.names.contains(&name) {
                 let number = found.names.len() as u32;

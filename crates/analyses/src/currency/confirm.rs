@@ -21,14 +21,15 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorValue {
     value: Value,
-    /// Whether the number may be an address. The other run may place the same object elsewhere.
+    /// Whether the value may be an address. The other run may place the same object at another
+    /// address.
     may_be_address: bool,
 }
 
 /// The values by time and operator. Excludes operators without a value, such as calls.
 pub type OperatorValues = HashMap<(u64, OpId), OperatorValue>;
 
-/// The lowest address of data. Linkers place no data below it.
+/// The lowest address at which linkers place data.
 const LOWEST: u64 = 1024;
 
 /// Returns the values that some operators produced, by time and operator. `wanted` lists the
@@ -110,10 +111,10 @@ pub enum Refusal {
     },
 }
 
-/// The outcome for a part.
+/// The result of comparing a part with its counted counterpart.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// The part corresponds to this part, which produced the same values.
+    /// The part corresponds to this part of the unoptimised run, which produced the same values.
     Confirmed(u32),
     /// The part has no certain counterpart.
     Open,
@@ -132,8 +133,8 @@ pub struct Alignment<'m> {
     /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
     /// to several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
-    /// The values that each block of the unoptimised run produced, by time. The columns of a block
-    /// of the optimised run look them up one by one.
+    /// The values that each block of the unoptimised run produced, by time. Cached, because every
+    /// column of a block of the optimised run needs them.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
     /// The values at the counted stops of the unoptimised run, for each block of the optimised run
@@ -220,7 +221,6 @@ impl Moments {
         let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
         let beside = Vec::from_iter(beside);
         others.extend(beside);
-        // Many parts share a block and a stop.
         let stops = others.iter().map(|part| self.a.parts[*part as usize].stop);
         let stops: BTreeSet<u32> = stops.collect();
         let mut of_a: BTreeSet<u32> = blocks_of(&self.a, &others).into_iter().flatten().collect();
@@ -291,12 +291,13 @@ impl Alignment<'_> {
     /// Returns the counterpart of a stop of the optimised run. The stop's parts must have been
     /// settled.
     ///
-    /// It is the earliest stop among the counterparts of its parts. If no part has a counterpart,
-    /// it is the arrival that corresponds to the stop. If a part is refused, only counterparts
-    /// confirmed by values count.
+    /// The counterpart is the earliest stop among the counterparts of the parts of `stop`. If no
+    /// part has a counterpart, it is the arrival that corresponds to `stop`. If a part is refused,
+    /// only counterparts confirmed by values count.
     ///
     /// # Errors
-    /// If the stop has no counterpart. Contains the reason if the values contradict the counting.
+    /// If the stop has no counterpart. The error contains a reason if the values contradict the
+    /// counts.
     pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
         let Moments { a, b, .. } = self.moments;
         let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;

@@ -26,10 +26,11 @@ pub struct LastStep {
 }
 
 impl LastStep {
-    /// Returns the last step of a run with this end. `module` contains the bytes of the program.
+    /// Returns the last step of a run that ended as `end` describes. `module` contains the bytes of
+    /// the program.
     ///
     /// # Errors
-    /// If the program has no such place.
+    /// If the program does not contain the place where the run ended.
     pub fn of(program: &Program, module: &[u8], end: &End) -> Result<Option<Self>, ProfileError> {
         let stops = stops(program, &OperatorIndex::new(program, module), end)?;
         let Some(stop) = stops.first() else {

@@ -42,8 +42,8 @@ impl Alike {
     pub const MOST: usize = 64;
 }
 
-/// Returns the differences between two modules. Returns `None` if the modules are not alike. O(size
-/// of the modules).
+/// Returns the differences between two modules, or `None` if the modules are not alike. O(size of
+/// the modules).
 pub fn alike(a: Module<'_>, b: Module<'_>) -> Option<Alike> {
     if a.0.functions.len() != b.0.functions.len() {
         return None;

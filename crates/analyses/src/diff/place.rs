@@ -1,4 +1,4 @@
-//! Finds places in the program and in the run.
+//! Finds the open calls at a moment of a run, and counts the executions of an operator.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;

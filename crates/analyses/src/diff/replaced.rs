@@ -1,5 +1,5 @@
-//! Compares the results of replaced operators with the results that the original operators would
-//! have had in their place.
+//! Compares the results of operators that replaced others with the results that the original
+//! operators would have had.
 
 use std::collections::HashSet;
 use std::rc::Rc;

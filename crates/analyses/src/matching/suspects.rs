@@ -10,8 +10,8 @@ use super::Sketched;
 use super::diverge::did_the_same;
 use super::runs::Matched;
 
-/// A suspicious computation of the second version. Its operands correspond, but no possible
-/// counterpart has its first result. Or it has a different operator in an otherwise identical
+/// A suspicious computation of the second version. Either its operands correspond but no possible
+/// counterpart has the same first result, or it has a different operator in an otherwise identical
 /// function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
@@ -36,13 +36,13 @@ const WRONG: usize = 3;
 /// The largest number of dependent statements to examine for one suspect.
 const FOLLOWED: usize = 256;
 
-/// Finds suspects. Those with the most wrong statements depending on them come first.
+/// Finds suspects. Suspects on which the most wrong statements depend come first.
 ///
 /// A suspect's producers did what their likely counterparts did, at least in their first
 /// executions. The suspect itself differs from all its matches, even in its first execution. At
 /// least three later statements that certainly have counterparts are also wrong from the first
 /// execution on. Computations that have a different operator in an otherwise identical function,
-/// and did not do the same, come before all others.
+/// and computed different values, come before all others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
 /// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes in

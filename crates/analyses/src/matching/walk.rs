@@ -172,8 +172,7 @@ where
         self.follow_some(false)
     }
 
-    /// Like [`follow`](Self::follow), but skips nodes without a numbered statement of the known
-    /// version.
+    /// Like [`follow`](Self::follow), but skips nodes without a statement that was numbered before.
     pub(super) fn follow_known(self) -> Result<Walked<L>, StepsError<S::Error>> {
         self.follow_some(true)
     }

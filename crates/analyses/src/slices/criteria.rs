@@ -8,7 +8,7 @@ use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
 
 /// Returns the criterion for the execution of a statement, which covers all of its operands and the
-/// fact that it was executed. Returns `None` if the execution is not one of a statement.
+/// fact that it was executed. Returns `None` if the executed operator is not a statement.
 pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     let statement = execution.statement?;
     let want = match statement.kind {

@@ -10,7 +10,7 @@ use afterimage_slice::{Criterion, Follows};
 
 use super::near::{Dependence, Point, Steps, Stop};
 
-/// The place of an operator.
+/// The place of an operator, as far as it may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility<L> {
     /// The operator belongs to a line that may be shown.
@@ -54,7 +54,7 @@ pub struct Nearest<L> {
     pub cut: bool,
 }
 
-/// Finds the lines of the executions on which some executions depend, by distance.
+/// Finds the lines of the executions on which the given executions depend, nearest first.
 ///
 /// A data dependence has length 1 within a line and 3 between lines. An address has length 10, a
 /// branch 30, and the address of a write 60. So values come before addresses, and addresses before

@@ -116,12 +116,12 @@ impl SliceQuery {
         }
     }
 
-    /// Whether the question is about statements rather than a value.
+    /// Whether the request is about statements rather than a value.
     pub fn is_of_statements(&self) -> bool {
         matches!(self.about, SliceAbout::Statement { .. } | SliceAbout::Trap)
     }
 
-    /// Returns the reason why the parts of the question contradict each other, if they do.
+    /// Returns the reason why the parts of the request contradict each other, if they do.
     pub fn refusal(&self) -> Option<&'static str> {
         let is_forward = self.direction == Direction::Forward;
         let is_full = self.algorithm == Algorithm::Full;

@@ -74,7 +74,8 @@ impl Question {
 
 /// Converts a question about something other than a statement, such as the value of a variable, for
 /// slices by statements. The new question begins with the statements at most one dependence away,
-/// which are the producers of the value or, forward, its users. Its reach shrinks accordingly.
+/// which are the producers of the value or, for a forward slice, its users. Its reach shrinks
+/// accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -98,7 +99,7 @@ where
 }
 
 /// Returns the statements at most `depth` dependences away that produced the value in question or,
-/// forward, used it.
+/// for a forward slice, used it.
 pub(super) fn makers<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -26,8 +26,8 @@ const VERSION: u32 = 3;
 pub struct SavedSlice {
     /// The question that the slice answers.
     pub question: Question,
-    /// The question in words. For a stored slice, they are [made](in_words) from the question. The
-    /// words in the file are only for people who inspect it.
+    /// The question in words. When a slice is read, the words are [made](in_words) from the
+    /// question. The words in the file are only for people who inspect the file.
     pub about: String,
     /// The offsets of the operators in question, or of the operators at the place in question.
     pub offsets: Vec<OrigOffset>,
@@ -87,8 +87,8 @@ fn is_bounded(question: &Question) -> bool {
     bytes <= MOST_BYTES
 }
 
-/// Reads the slices of a file, by name. If several share a name, the last one counts. A slice that
-/// is damaged or belongs to another program appears as an error.
+/// Reads the slices of a file, by name. If several slices share a name, the last counts. A slice
+/// that is damaged or belongs to another program appears as an error.
 ///
 /// # Errors
 /// If the file's sections cannot be listed.

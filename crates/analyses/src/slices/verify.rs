@@ -25,7 +25,7 @@ pub struct SlicesReport {
 }
 
 /// Computes the slices stored in a file again and compares the results. Returns `None` if the file
-/// has no slices. Slices of a path other than the file's present one are skipped. `progress`
+/// has no slices. If the file's path has gaps, slices of other paths are skipped. `progress`
 /// receives the number of blocks processed so far.
 ///
 /// Takes as long as computing the slices did.
@@ -101,8 +101,8 @@ fn check(
     for (criteria, operators) in from.chain([(&question.criteria, &question.operators)]) {
         let begin = |operators| begin(criteria, operators, run, log()?).map_err(message);
         let mut is_right = begin(operators)?;
-        // Slices by statements of memory and variables begin with the statements that made the
-        // value.
+        // Slices by statements, if they are about memory or variables, begin with the statements
+        // that made the value.
         if !is_right && of_statements && begin(&[])? {
             for depth in [1, 0] {
                 let made = makers(run, log()?, question, depth).map_err(message)?;

@@ -100,7 +100,7 @@ pub struct Operand {
     pub register: Register,
 }
 
-/// The limit on how much more of the run's values may be built.
+/// The work that may still be spent on building values of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// Enough to continue, and also to search for operands that lead to host input.
@@ -308,7 +308,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(values.value(instance, register)?))
     }
 
-    /// Returns how something was computed, and where to continue.
+    /// Returns how a value was computed, and where to continue.
     fn made(
         &mut self,
         computed: Computed,

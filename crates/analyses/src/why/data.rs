@@ -22,7 +22,7 @@ const SHOWN: usize = 16;
 
 /// Finds the part of a data segment that initialises bytes of memory. If several segments cover the
 /// first byte, the last one counts. Returns `None` if no segment does, so that the bytes are zero.
-/// Linear in the module.
+/// Time is linear in the size of the module.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -1,4 +1,4 @@
-//! Finds potential dependences.
+//! Finds the potential dependences of a vertex, which are the dependences that the code allows.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Operand, Register, Taker};
