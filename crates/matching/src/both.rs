@@ -1,4 +1,4 @@
-//! Both versions, and data that does not depend on the matches.
+//! Holds both versions, and data that does not depend on the matches.
 
 use std::cmp::Ordering;
 

@@ -208,8 +208,8 @@ features! {
     /// The second statement was executed more often than the first. An optimiser hardly ever adds
     /// executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// 1 minus a share. Of the parts of the run in which the second statement was executed, it is
-    /// the share in which the first was also executed.
+    /// The share of the parts of the run with the second statement in which the first statement was
+    /// not executed.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
     /// The proximity of the first executions in the order of the first version. It is one half if
     /// two statements are in between.

@@ -125,7 +125,7 @@ pub struct Matcher<'v> {
 }
 
 impl<'v> Matcher<'v> {
-    /// O(statements × log statements).
+    /// Prepares to match two versions. O(statements × log statements).
     pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>) -> Self {
         Self::with_weights(a, b, names, Weights::default())
     }

@@ -1,4 +1,4 @@
-//! A version of a program, as executed.
+//! Defines a version of a program, as executed.
 
 use rustc_hash::FxHashMap;
 

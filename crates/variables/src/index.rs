@@ -52,7 +52,7 @@ pub(crate) struct Space {
 pub(crate) const NO_SPACE: u32 = u32::MAX;
 
 impl Index {
-    /// Reads the entries of all units. O(entries · log).
+    /// Reads the entries of all units. O(entries · log entries).
     pub(crate) fn build(debug: &Debug<'_>) -> Self {
         let mut index = Self::default();
         let mut functions = Vec::new();

@@ -114,7 +114,7 @@ struct Comparing<'s> {
     unknown: Option<Comparison>,
 }
 
-const ADDRESS: &str = "an address, and objects lie elsewhere in the other version";
+const ADDRESS: &str = "an address, and the other version may place objects elsewhere";
 const LARGE: &str = "too large to be compared";
 
 impl Comparing<'_> {

@@ -128,9 +128,9 @@ impl SliceQuery {
         if self.chop.is_some() && is_forward {
             Some("a chop is part of a backward slice")
         } else if self.chop.is_some() && self.depth.is_some() {
-            Some("a chop takes no depth")
+            Some("a chop cannot be limited in depth")
         } else if self.about == SliceAbout::Trap && (is_forward || !is_full) {
-            Some("nothing depends on what killed the program, and its slice is by executions")
+            Some("a trap has only a backward slice by executions")
         } else if self
             .depth
             .is_some_and(|it| !(1..=Self::DEEPEST).contains(&it))

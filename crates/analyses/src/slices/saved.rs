@@ -48,7 +48,7 @@ pub enum SavedError {
     #[error("{0}; keep it again under the same name")]
     Damaged(String),
     /// The question is about more bytes than can be stored.
-    #[error("a kept slice can be of at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
+    #[error("a kept slice can cover at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
     TooLarge,
 }
 
@@ -150,7 +150,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         || starts.any(|start| start > blocks)
         || blocks == u64::MAX
     {
-        return Err("it refers to more than a run has".to_owned());
+        return Err("it refers to executions or bytes that the run does not have".to_owned());
     }
     let operators = saved
         .slice
