@@ -205,7 +205,7 @@ impl Room {
         tally.get_or_insert_default()
     }
 
-    /// Ends the current execution.
+    /// Adds the current execution's votes to `sums`, and clears them.
     fn end(&mut self, of_b: u32, sums: &Sums) {
         let told = self.told.drain(..).filter_map(|local| {
             let tally = self.tallies[local as usize].take()?;
@@ -215,7 +215,6 @@ impl Room {
     }
 }
 
-/// The state while counting.
 struct Counting<'v> {
     a: &'v Version,
     b: &'v Version,

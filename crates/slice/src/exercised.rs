@@ -40,7 +40,7 @@ const MOVED: Label = 1 << 30;
 /// The size of a cache of recent edges, which avoids most look-ups in the set of all edges.
 const RECENT: usize = 1 << 14;
 
-/// The exercised edges.
+/// The domain that collects the exercised edges.
 struct Edges {
     numbers: FxHashMap<Operator, Label>,
     operators: Vec<Operator>,

@@ -138,7 +138,7 @@ pub(crate) struct Plan {
     pub stores: Box<[(u32, u16)]>,
     /// The globals that are written.
     pub globals: Box<[u32]>,
-    /// Whether anything else is written.
+    /// Whether the node copies memory, grows a memory, or writes to a table.
     pub more: bool,
     /// The variables that are read, ascending.
     pub inputs: Box<[u32]>,

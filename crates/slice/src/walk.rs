@@ -473,7 +473,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Processes a copy.
+    /// Processes a copy. Each copied byte takes a label from its source and from the copy itself.
     fn copy(
         &mut self,
         execution: Execution,

@@ -22,7 +22,6 @@ use crate::sequence::Sequence;
 use crate::types::{Record, TypeKind, TypeRef};
 use crate::{Limits, Variables};
 
-/// The contents of a container.
 pub(crate) enum Contents {
     /// Contiguous elements, or text.
     Sequence(Sequence),

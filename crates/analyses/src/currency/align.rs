@@ -33,11 +33,10 @@ impl Level {
 /// Finds, for each part that run `b` executed, its counterpart in run `a`, unless the counterpart
 /// is uncertain.
 ///
-/// If both runs executed a unit of the line equally often between two calls that both make, then
-/// the k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies
-/// to the whole activation, and then to the whole runs. A counterpart found in a wide scope must
-/// agree with all counterparts found in the narrower scopes inside it. Otherwise the part has no
-/// counterpart.
+/// If both runs executed a unit of the line equally often between two calls that both make, the
+/// k-th executions correspond. Otherwise the same rule applies to the whole activation, and then to
+/// the whole runs. A counterpart found in a wide scope must agree with all counterparts found in
+/// the narrower scopes inside it. Otherwise the part has no counterpart.
 ///
 /// O(parts · log parts).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {

@@ -29,8 +29,7 @@ pub struct Anchors {
 }
 
 impl Anchors {
-    /// Finds the anchors of two runs, the unoptimised and the optimised one. O(functions ·
-    /// segments).
+    /// Finds the anchors of the unoptimised run and the optimised run. O(functions · segments).
     pub(super) fn new<S: Segments>(
         a: Calling<'_, S>,
         b: Calling<'_, S>,

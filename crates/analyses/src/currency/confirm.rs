@@ -208,9 +208,9 @@ impl Moments {
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
     }
 
-    /// Returns the operators whose values are needed to settle these parts of the optimised run.
-    /// The first list is for the unoptimised run and the second for the optimised run. Both are
-    /// ascending.
+    /// Returns the operators whose values are needed to confirm the counterparts of these parts of
+    /// the optimised run. The first list is for the unoptimised run and the second for the
+    /// optimised run. Both are ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
@@ -288,8 +288,8 @@ impl Alignment<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// Returns the counterpart of a stop of the optimised run. The stop's parts must have been
-    /// settled.
+    /// Returns the counterpart of a stop of the optimised run. The stop's parts must be among the
+    /// parts passed to `Moments::confirmed`.
     ///
     /// The counterpart is the earliest stop among the counterparts of the parts of `stop`. If no
     /// part has a counterpart, it is the arrival that corresponds to `stop`. If a part is refused,
@@ -351,7 +351,7 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the parts that a block executed.
+    /// Decides the counterparts of the parts that a block executed.
     fn block(&mut self, block: Range<u32>) {
         let Moments { a, b, pairs } = self.moments;
         let unit = |part: u32| b.parts[part as usize].unit;
@@ -402,8 +402,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles a block's operators of one kind. They may have been reordered within the block, but
-    /// not across its executions.
+    /// Decides the counterparts of a block's operators of one kind. The operators may have been
+    /// reordered within the block, but not across its executions.
     fn operators(&mut self, parts: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let paired = parts
@@ -466,8 +466,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code that a block contains for a source column, using the operators in that
-    /// code.
+    /// Decides the counterpart of the code that a block contains for a source column, using the
+    /// operators in that code.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {
@@ -555,8 +555,8 @@ fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u3
     found
 }
 
-/// Compares the values of operators, kind by kind. The runs may execute them at different rates,
-/// but at least one value must be the same.
+/// Compares the values of operators, kind by kind. The runs may execute the operators at different
+/// rates, but at least one value must be the same.
 fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
     let mut found = Compared::Nothing;
     for (unit, of_b) in of_b {
@@ -593,7 +593,6 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
     })
 }
 
-/// The result of comparing values.
 enum Compared {
     /// At least one value is the same.
     Same,
@@ -602,8 +601,8 @@ enum Compared {
     Differs(Refusal),
 }
 
-/// Returns the distance between the values of the two runs, if they are the same up to order. It is
-/// 0, or the distance between addresses of moved objects.
+/// Returns the distance between the values of the two runs, if the values are the same up to order.
+/// The distance is 0, except for addresses of moved objects.
 fn shift(known: &[(OperatorValue, OperatorValue)]) -> Option<u64> {
     let mut of_b: Vec<OperatorValue> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<OperatorValue> = known.iter().map(|given| given.1).collect();

@@ -77,7 +77,7 @@ impl Symbols {
     }
 }
 
-/// Compares the optimised run's value with the expected one. Numbers, names and strings are the
+/// Compares the optimised run's value with the expected value. Numbers, names and strings are the
 /// same if they are written in the same way. Records and arrays are the same if their parts are.
 ///
 /// Two addresses are the same if they are equal, have the same offset in the same global variable,

@@ -52,9 +52,9 @@ pub struct Moments {
 /// After that, only host calls are compared.
 const TRIALS: usize = 24;
 
-/// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one.
-/// Both walks stop as soon as either run has more than `most` stops or parts. `progress` receives
-/// the current block of the optimised run.
+/// Finds which arrivals at a line correspond. `a` is the unoptimised run, and `b` is the optimised
+/// run. Both walks stop as soon as either run has more than `most` stops or parts. `progress`
+/// receives the current block of the optimised run.
 ///
 /// Time is linear in the length of both runs. It is several times as long if their calls turn out
 /// to be in different orders.

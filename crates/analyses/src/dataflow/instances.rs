@@ -20,7 +20,6 @@ pub struct Instances<'a> {
     pub(super) of_call: FxHashMap<CallId, usize>,
     /// The entry of the call in which the run ended inside a block.
     pub(super) last: Option<usize>,
-    /// The possible deciders.
     pub(super) deciders: Vec<Option<Decider>>,
     /// For each subtree, the numbers of its executions and blocks.
     pub(super) counts: Vec<u64>,
@@ -238,7 +237,7 @@ impl Instances<'_> {
         self.total
     }
 
-    /// Returns the executions in a call itself. `is_last` says that this call is the innermost one
+    /// Returns the executions in a call itself. `is_last` says that this call is the innermost call
     /// that never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {

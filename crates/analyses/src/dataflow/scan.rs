@@ -59,7 +59,6 @@ struct Scan<'a> {
     calls: Pointer<'a, (Entry, Site)>,
     /// The steps after which functions of the program are called.
     called: Pointer<'a, Entry>,
-    /// The known facts, by block.
     known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
@@ -264,7 +263,7 @@ impl<'a, T> Pointer<'a, T> {
     }
 }
 
-/// Timestamps, ascending, that become series.
+/// Gathers ascending timestamps and combines them into series.
 #[derive(Default)]
 struct Gathered {
     times: Times,

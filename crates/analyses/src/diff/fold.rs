@@ -214,7 +214,7 @@ impl Observer for Folder {
 /// The state of a run while it is hashed.
 pub(super) struct Folding<'a, S: Segments> {
     steps: Steps<'a, S>,
-    /// The functions whose operators' steps are folded.
+    /// The functions for which the steps of operators are folded.
     stepped: &'a HashSet<FuncId>,
     plans: Plans<'a, S>,
     templates: Vec<Option<Rc<Template>>>,

@@ -113,8 +113,8 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
             _ => Some(next),
         },
     )?;
-    // Liblit's Increase compares the share of failing executions among those where the predicate
-    // holds with the share among those where it was observed.
+    // Liblit's Increase compares two shares of failing executions: among the executions where the
+    // predicate holds, and among the executions where it was observed.
     let increases = counts.0 * (executed[0] + executed[1]) > executed[0] * (counts.0 + counts.1);
     increases.then_some(RankedValue {
         place,

@@ -14,8 +14,8 @@ pub struct RankedLine {
     pub failing: usize,
     /// The number of passing executions in which the line ran.
     pub passing: usize,
-    /// Ochiai's coefficient. It is 1 if the line ran in all failing executions and in no passing
-    /// one, and 0 if it ran in no failing one.
+    /// Ochiai's coefficient. It is 1 if the line ran in exactly the failing executions, and 0 if it
+    /// ran in none of them.
     pub score: f64,
     /// The numbers of arrivals at the line, in all failing and in all passing executions.
     pub arrivals: [u64; 2],

@@ -170,7 +170,7 @@ struct Site {
     block: u32,
     /// The number of instructions of the node that precede the operator.
     before: usize,
-    /// Whether the operator is itself an instruction. If so, it is the next one.
+    /// Whether the operator is itself an instruction. If so, it is the next instruction.
     is_instruction: bool,
     compared: Option<Compared>,
 }

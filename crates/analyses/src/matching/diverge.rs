@@ -123,7 +123,7 @@ struct Open {
     b: u32,
     /// The number of executions at the beginning that are known to be the same.
     same: u64,
-    /// The number of executions at the beginning among which one differs.
+    /// The number of executions at the beginning that are known to include a differing execution.
     differ: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct Suspect {
 /// The least likelihood at which a match is accepted as the counterpart.
 const LIKELY: f32 = 0.5;
 /// The least number of wrong statements that must depend on a suspect. In bzip2, Lua and zstd at
-/// -O2, where nothing is wrong, 11, 31 and 21 computations have one such statement.
+/// -O2, where nothing is wrong, one dependent statement seems wrong for 11, 31 and 21 computations.
 const WRONG: usize = 3;
 /// The largest number of dependent statements to examine for one suspect.
 const FOLLOWED: usize = 256;
@@ -84,7 +84,6 @@ pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     found
 }
 
-/// The state of the search.
 struct Search<'m> {
     versions: [&'m Version; 2],
     /// The matching in which the first version's statements are separated by calls.

@@ -211,18 +211,19 @@ pub struct Judged<'a> {
     /// Whether the first version executed a statement that does the same and comes from the same
     /// line and column, in any instance.
     pub of_column: bool,
-    /// Whether the statement is matched with one from the same line and column in any instance.
+    /// Whether the statement is matched with a statement from the same line and column in any
+    /// instance.
     pub correct_of_column: bool,
     /// The first version's statements from the same position.
     pub from_there: Vec<u32>,
     /// The true counterparts among these statements.
     pub counterparts: Vec<u32>,
-    /// Whether the statement is matched with one from the same position.
+    /// Whether the statement is matched with a statement from the same position.
     pub correct: bool,
     /// Whether the matched statement is at the same position, or did exactly the same as a true
     /// counterpart. Optimisers that merge common subexpressions keep only one of several positions.
     pub equivalent: bool,
-    /// Whether the statement is matched with one from the same line.
+    /// Whether the statement is matched with a statement from the same line.
     pub same_line: bool,
 }
 

@@ -233,7 +233,6 @@ mod tests {
         Write,
     }
 
-    /// An access.
     #[derive(Clone, Copy, Debug)]
     struct Access {
         does: Does,

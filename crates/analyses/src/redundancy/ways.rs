@@ -32,7 +32,6 @@ struct Sum {
     executions: u64,
     redundant: u64,
     within: u64,
-    /// The last source.
     last: Source,
     /// The number of occurrences of the last source that are not in `from` yet.
     times: u64,

@@ -155,7 +155,7 @@ impl StoredSimulation {
 
     /// Returns up to `most` executions of the site that missed, spread evenly, including the first
     /// and the last. If at least a tenth of the misses also missed the second level, samples only
-    /// those.
+    /// these misses.
     ///
     /// # Errors
     /// If the history is damaged.

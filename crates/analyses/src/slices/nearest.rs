@@ -24,7 +24,7 @@ pub enum Visibility<L> {
 /// The kind of a chain of dependences from one execution to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Through {
-    /// Each execution uses the value of the next one.
+    /// Each execution uses the value of the next execution.
     Values,
     /// Some execution uses a value as an address to read or write.
     Addresses,

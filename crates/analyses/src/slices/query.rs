@@ -28,7 +28,8 @@ pub struct SliceQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAbout {
-    /// The statements of an execution of a place, such as `parser.c:42#7` or `@0x1f3#last`.
+    /// The statements at a place in one of its executions, such as `parser.c:42#7` or
+    /// `@0x1f3#last`.
     Statement {
         /// The place, with the number of its execution.
         at: String,

@@ -14,7 +14,8 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// The precision of a slice, least precise first. Each slice is contained in the less precise ones.
+/// The precision of a slice, least precise first. Each slice is contained in the less precise
+/// slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {

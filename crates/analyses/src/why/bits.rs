@@ -108,7 +108,7 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
 /// Returns the bits of memory that a load read to produce these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
-    // The bits above the bits that were read repeat the highest of those bits.
+    // Higher bits repeat the highest bit that was read.
     let is_sign = load.sign != 0 && bits & !all != 0;
     if is_sign {
         bits & all | all ^ (all >> 1)

@@ -93,7 +93,7 @@ pub struct Operand {
     pub value: Bits,
     /// Whether the operand is a constant of the code.
     pub constant: bool,
-    /// Whether all operands are constants and this one was passed, returned, or set in another
+    /// Whether all operands are constants and this operand was passed, returned, or set in another
     /// block.
     pub elsewhere: bool,
     /// The register of the operand.

@@ -17,7 +17,7 @@ const NOTHING: Range = Range {
     length: 0,
 };
 
-/// Some bytes of a value, and the bits in question, unless all bits of the bytes are in question.
+/// Some bytes of a value, with the bits in question. `None` stands for all bits of the bytes.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), but some of the bytes may contain no bit in question.
+    /// Like [`back`](Self::back), but follows only these bits of the bytes in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),

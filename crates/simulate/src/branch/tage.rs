@@ -140,7 +140,6 @@ impl Folded {
     }
 }
 
-/// A tagged table.
 #[derive(Clone, Debug)]
 struct Table {
     entries: Vec<Entry>,
@@ -151,7 +150,6 @@ struct Table {
     tag2: Folded,
 }
 
-/// A TAGE predictor.
 #[derive(Clone, Debug)]
 pub(super) struct Tage {
     base: Bimodal,

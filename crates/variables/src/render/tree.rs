@@ -77,8 +77,7 @@ pub enum Shape {
 }
 
 impl Rendered {
-    /// Whether the members are numbered, as in a tuple, whose members rustc calls `__0`, `__1` and
-    /// so on.
+    /// Whether the members are numbered, as in a tuple. rustc calls them `__0`, `__1` and so on.
     fn is_tuple(&self) -> bool {
         let mut children = self.children.iter().enumerate();
         let numbered = |(i, child): (usize, &Self)| {
