@@ -34,10 +34,10 @@ const ROOM: usize = 64 << 20;
 /// Walks back over a run, stretch by stretch, and computes a full dynamic slice, which consists of
 /// executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the third approach).
 ///
-/// The walk keeps a set of wanted things: bytes of memory, globals, variables of open activations,
-/// and blocks with a predicate to be found. An execution that produces a wanted thing is in the
-/// slice. Its operands then become wanted, as far as the criteria require. Time is linear in the
-/// nodes of the run, and memory in the guest's memory.
+/// The walk keeps a set of wanted items, which are bytes of memory, globals, variables of open
+/// activations, and blocks with a predicate to be found. An execution that produces a wanted item
+/// is in the slice. Its operands then become wanted, as far as the criteria require. Time is linear
+/// in the nodes of the run, and memory in the guest's memory.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
@@ -422,8 +422,8 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// Walks back over a node's blocks, from block `last` on. The pair contains block `last`, and
-    /// how far it is wanted as part of the slice.
+    /// Walks back over a node's blocks, from block `last` on. The pair contains block `last` and
+    /// the depth to which the block is wanted.
     fn go_over(
         &mut self,
         plan: &Plan,

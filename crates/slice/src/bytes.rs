@@ -1,4 +1,4 @@
-//! Holds the wanted bytes of memories.
+//! Holds the wanted bytes of the memories.
 
 use afterimage_machine::Range;
 

@@ -1,4 +1,4 @@
-//! Holds a label for each byte of memories.
+//! Holds a label for each byte of the memories.
 
 use afterimage_machine::Range;
 
@@ -88,7 +88,7 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         let pages = pages.map_or(&[][..], Vec::as_slice);
         for (page, from, count) in parts(range) {
             match pages.get(page) {
-                // Pages after the last one have no labels.
+                // Pages after the last page have no labels.
                 None => {
                     see(count as u64, L::default());
                 }

@@ -100,7 +100,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 
     /// Processes a stretch, which must directly follow the stretch passed last. `asked` returns the
-    /// things in an execution that get the label `source`.
+    /// parts of an execution that get the label `source`.
     pub fn pass(
         &mut self,
         stretch: &Stretch,

@@ -161,7 +161,8 @@ impl Index {
             Ok(Next::Into)
         })?;
         // If a function is inlined everywhere, LLVM puts its static variables into an otherwise
-        // empty function entry. They belong to the function declared last before them in the file.
+        // empty function entry. These variables belong to the function declared last before them in
+        // the file.
         declared.sort_unstable();
         for ((file, line), position) in orphans {
             let (_, function) = &mut self.statics[position];

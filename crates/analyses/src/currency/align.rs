@@ -1,4 +1,4 @@
-//! Finds corresponding executions of a line's parts in two runs, by counting them.
+//! Finds corresponding executions of a line's parts in two runs, by counting.
 
 use std::collections::HashSet;
 

@@ -15,9 +15,9 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions that are expected to be called in the same order by both runs. They are imports, or
-/// functions that have the same name in both programs and are called equally often. An optimiser
-/// inlines a function or leaves its calls alone, and does not reorder calls that have effects.
+/// Functions that both runs are expected to call in the same order. They are imports, or functions
+/// that have the same name in both programs and are called equally often. An optimiser inlines a
+/// function or leaves its calls alone, and does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     /// The names of the functions, by anchor number.

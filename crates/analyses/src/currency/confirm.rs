@@ -121,7 +121,7 @@ enum Outcome {
     Refused(Refusal),
 }
 
-/// The correspondence of executions, by counting and by values.
+/// The correspondence of executions, found by counting and checked by values.
 #[derive(Debug)]
 pub struct Alignment<'m> {
     moments: &'m Moments,
@@ -202,7 +202,7 @@ fn is_operator(unit: Unit) -> bool {
 }
 
 impl Moments {
-    /// Returns the parts of some stops of the optimised run.
+    /// Returns the parts that belong to these stops of the optimised run.
     pub fn parts_of(&self, stops: Range<u32>) -> BTreeSet<u32> {
         let stops = stops.into_iter();
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
@@ -256,7 +256,7 @@ impl Moments {
     }
 }
 
-/// Returns the blocks of some parts, ascending.
+/// Returns the blocks that contain these parts, ascending.
 fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
     let mut blocks: Vec<Range<u32>> = Vec::new();
     for &part in parts {
@@ -544,7 +544,7 @@ impl Alignment<'_> {
     }
 }
 
-/// Returns the values of those parts that are operators but not tests.
+/// Returns the values of the parts that are operators but not tests.
 fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {

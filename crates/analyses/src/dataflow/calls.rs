@@ -114,8 +114,8 @@ pub(super) struct Alike {
 }
 
 impl RunCalls {
-    /// Collects the calls of a run. Time is linear in its grammar and the blocks of its unique path
-    /// traces. `last` is the place where the run ended, if it ended inside a block.
+    /// Collects the calls of a run. Time is linear in the run's grammar and in the blocks of its
+    /// unique path traces. `last` is the place where the run ended, if it ended inside a block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -233,7 +233,7 @@ impl RunCalls {
         }
     }
 
-    /// Returns the steps after which a call calls functions of the program.
+    /// Returns the steps of a call after which it calls functions of the program.
     fn called(&self, id: CallId) -> Vec<Entry> {
         let mut called: Vec<Entry> = Vec::new();
         for run in self.wpp.calls.calls(id) {

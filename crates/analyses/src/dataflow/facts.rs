@@ -63,7 +63,7 @@ pub enum FactError {
     NotPure,
 }
 
-/// The number of executions for which the fact holds, and why.
+/// The answer to a question about a fact at all executions of an operator.
 #[derive(Clone, Debug, Default)]
 pub struct FactAnswer {
     /// The number of executions of the operator.

@@ -34,7 +34,7 @@ pub(super) struct Own {
     parts: Vec<(usize, Series)>,
 }
 
-/// Timestamps with rank and select.
+/// Timestamps that can be counted and found by position (rank and select).
 pub(super) struct Ranked {
     series: Series,
     /// For each entry, the number of timestamps in the entries before it.
@@ -313,7 +313,7 @@ impl Instances<'_> {
         }
     }
 
-    /// Corrects a count of executions for the call in which the run ended. It may have fewer
+    /// Corrects a count of executions for the call in which the run ended. That call may have fewer
     /// executions than the calls with which it is grouped.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {

@@ -15,7 +15,7 @@ use super::alike::{Module, Replaced};
 use super::{DiffError, Side};
 use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 
-/// The effect of replacing one operator by another.
+/// The effect of replacing one operator with another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// The number of executions of the replacing operator.

@@ -1,4 +1,4 @@
-//! Follows a run on one thread while another consumes the events of its statements.
+//! Follows a run on one thread while another thread consumes the events of its statements.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;

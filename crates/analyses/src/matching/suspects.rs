@@ -1,4 +1,4 @@
-//! Finds computations of the second version that are wrong from their first execution on. Such
+//! Finds computations of the second version that are wrong from their first execution on. These
 //! computations have no counterpart in the first version.
 
 use std::cmp::Reverse;
@@ -129,7 +129,7 @@ impl Search<'_> {
     }
 
     /// Counts statements that were wrong from the first execution on and certainly correspond,
-    /// among the nearest statements that depend on this one.
+    /// among the nearest statements that depend on this statement.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
         let mut open = VecDeque::from([b]);

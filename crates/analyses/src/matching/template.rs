@@ -31,8 +31,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of registers of variables, which come first, and the number of all registers,
-    /// including registers of constants.
+    /// The number of operands that are variables, which come first, and the number of all operands,
+    /// including constants.
     constants: (u32, u32),
 }
 

@@ -1,9 +1,9 @@
 //! Judges matches against the line tables of both versions.
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
-//! statement from the same position that does the same. A true counterpart is of the same kind, and
-//! if it computes or compares, it has the same operator. It also shares some value with the
-//! statement, or some difference between consecutive values, since addresses may have moved. A
+//! statement that comes from the same position and does the same. A true counterpart is of the same
+//! kind, and if it computes or compares, it has the same operator. It also shares some value with
+//! the statement, or some difference between consecutive values, since addresses may have moved. A
 //! computation that an optimiser replaced by a different computation has no true counterpart. A
 //! match is correct if it comes from the same position.
 //!

@@ -96,7 +96,7 @@ pub(crate) struct Walk<'a, S: Segments, L> {
     stack: u64,
 }
 
-/// The data left after following a run.
+/// The results of following a run.
 pub(crate) struct Walked<L> {
     /// The listener to which the run was reported.
     pub listener: L,

@@ -66,7 +66,7 @@ pub struct Way {
 /// The counts of an operator in one Ball–Larus path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPath {
-    /// The path that the counts are about.
+    /// The path to which the counts apply.
     pub path: NodeId,
     /// The number of the operator's executions in the path.
     pub executions: u64,

@@ -68,8 +68,8 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
-/// Returns the criterion for a variable's places in memory and globals, when its function has
-/// ended. The criterion applies to the end of the node that contains a moment.
+/// Returns the criterion for a variable's places in memory and globals, after the variable's
+/// function has ended. The criterion applies to the end of the node that contains a moment.
 pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let lasting = |piece: &&Piece| {
         matches!(

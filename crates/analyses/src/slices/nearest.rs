@@ -10,7 +10,7 @@ use afterimage_slice::{Criterion, Follows};
 
 use super::near::{Dependence, Point, Steps, Stop};
 
-/// The place of an operator, as far as it may be shown.
+/// The line of an operator, if that line may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility<L> {
     /// The operator belongs to a line that may be shown.

@@ -192,7 +192,7 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     }
 }
 
-/// Describes the subject of some of a question's criteria.
+/// Describes the subject of these criteria of a question in words.
 fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
     let wants = criteria.iter().flat_map(|criterion| &criterion.wants);
     let mut all = Vec::new();

@@ -96,7 +96,7 @@ fn check(
     let from = question.from.iter();
     let from = from.map(|from| (&from.criteria, &from.operators));
     let of_statements = question.algorithm != Algorithm::Full;
-    // The value of memory or of a variable is one criterion, without statements.
+    // A question about memory or a variable has one criterion and no statements.
     stands &= !question.operators.is_empty() || question.criteria.len() == 1;
     for (criteria, operators) in from.chain([(&question.criteria, &question.operators)]) {
         let begin = |operators| begin(criteria, operators, run, log()?).map_err(message);

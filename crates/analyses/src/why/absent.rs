@@ -31,21 +31,21 @@ pub enum Hop {
 /// The reason why a block was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A branch was executed, but never in the direction of the code.
+    /// A branch was executed, but it never led toward the code.
     Branch {
         /// The block that ends with the branch.
         place: CodeBlock,
-        /// The edge in the direction of the code.
+        /// The edge that leads toward the code.
         edge: EdgeId,
         /// The number of executions after the given time.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
-        /// The execution to report, which is the last one, or the first after the given time.
+        /// The execution to report, which is the last execution, or the first after the given time.
         execution: BranchOutcome,
     },
-    /// A branch went in the direction of the code, or the function was entered, but the activation
-    /// ended before it reached the code.
+    /// A branch led toward the code, or the function was entered, but the activation ended before
+    /// it reached the code.
     Ended {
         /// The block that was executed.
         place: CodeBlock,
@@ -402,7 +402,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// Returns the cause that the outcome of an executed branch shows.
+    /// Returns the cause to report for an executed branch.
     fn branch_cause(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);

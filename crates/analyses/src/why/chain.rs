@@ -113,7 +113,7 @@ pub enum Room {
 
 /// Goes back from a value, step by step.
 ///
-/// Among several operands, it follows the first in this list that exists:
+/// Among several operands, the chain follows the first in this list that exists:
 ///
 /// 1. Among the operands that lead to host input within a thousand links, the operand on the
 ///    shortest way to it. Ways are measured in computing operators.

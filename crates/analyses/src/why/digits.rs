@@ -39,7 +39,7 @@ enum Number {
 /// The radix in which an integer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Radix {
-    /// Decimal, or as a prefix says: `0x`, `0o` or `0b`.
+    /// Decimal, or the radix of the prefix `0x`, `0o` or `0b`.
     Written,
     /// Octal without a prefix.
     Octal,
@@ -205,7 +205,7 @@ impl Digits {
         None
     }
 
-    /// Whether, and how well, a value agrees with the number.
+    /// Returns how well a value agrees with the number, or `None` if it does not.
     fn agrees(&self, ty: ValType, (low, _): Bits) -> Option<Agrees> {
         let signed = match ty {
             ValType::I32 => i64::from(low as u32 as i32),
@@ -309,7 +309,7 @@ impl Digits {
         )
     }
 
-    /// Whether this text, or the shortest text for the value, was printed.
+    /// Returns how well the number agrees with this text, or with the shortest text for the value.
     fn reads(&self, text: String, shortest: String) -> Option<Agrees> {
         if text == self.plain || shortest == self.plain {
             return Some(Agrees::Exactly);

@@ -394,8 +394,8 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
     }
 }
 
-/// Among the parts that were read, chooses the first with a byte other than zero, because it says
-/// most.
+/// Among the parts that were read, chooses the first with a byte other than zero, because that part
+/// is the most informative.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

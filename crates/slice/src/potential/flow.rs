@@ -264,7 +264,7 @@ impl Executed<'_> {
         }
     }
 
-    /// Appends the vertices that decide whether a block is executed, or a dispatch reached.
+    /// Appends the vertices that decide whether a block is executed or a dispatch is reached.
     fn decided(&mut self, function: FuncId, block: BlockId, found: &mut FlowEdges) {
         found.push((Why::Control, Vertex::Entry(function)));
         let Some((control, cfg)) = self.control(function) else {

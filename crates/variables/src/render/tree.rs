@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// A value, or a part of one, in displayed form.
+/// A value or a part of a value, in displayed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The member's name, `[3]` for an element, or `*` for a pointer's target. `None` for the whole
