@@ -187,7 +187,7 @@ impl<'m> Rounds<'m> {
     }
 
     /// Returns the matches of each function's statements, chosen together. Statements without a
-    /// match, or with a certain one, stay unchanged.
+    /// match, or with a certain match, stay unchanged.
     fn together(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
         let statements = &self.b.statements;
         let mut groups = Vec::new();
