@@ -10,10 +10,11 @@ use crate::rounds::Judged;
 
 /// The number of a statement's best candidates to consider.
 const CANDIDATES: usize = 8;
-/// The largest distance, in statements, that counts as shortly after the previous statement's
-/// counterpart.
+/// The largest distance, in statements, at which a counterpart comes shortly after the previous
+/// statement's counterpart.
 const SHORTLY: i64 = 12;
-/// The largest distance, in statements, that counts as after the previous statement's counterpart.
+/// The largest distance, in statements, at which a counterpart comes later, but not far from the
+/// previous statement's counterpart.
 const BEHIND: i64 = 40;
 /// The weights of a counterpart at three positions: shortly after the previous statement's
 /// counterpart, later, or far from it in the same function. Weights twice as large work equally

@@ -61,8 +61,8 @@ impl Column {
 pub struct Weights([Column; COLUMNS]);
 
 impl Weights {
-    /// Creates weights by column and feature. The columns are the kinds before stretches are known,
-    /// and then the kinds with known stretches.
+    /// Creates weights by column and feature. There is a column for each kind without known
+    /// stretches, followed by a column for each kind with known stretches.
     pub fn new(of: impl Fn(usize, Feature) -> f32) -> Self {
         let column = |column| {
             let mut weights = [0.0; FITTED.len()];
@@ -176,7 +176,7 @@ features! {
     TestAndBranch = [-0.92, -0.92, -0.92, -0.88, -0.99, -0.92, -1.92, -1.92, -1.92, -1.96, -1.94, -1.92],
     /// One statement loads a value, and the other statement computes a value.
     ComputeAndLoad = [-1.23, -1.01, -1.11, -1.11, -1.11, -1.11, -0.27, 0.01, -0.13, -0.13, -0.13, -0.13],
-    /// The operators differ in any other way.
+    /// The operators differ in some other way.
     OtherOperator = [-0.22, -0.20, -0.20, -0.20, -0.20, -0.18, 1.67, 1.66, 1.66, 1.66, 1.66, 1.67],
     /// Both statements access the same addresses.
     AddressSame = [1.18, 1.20, 1.18, 1.18, 1.18, 1.18, 1.71, 1.77, 1.69, 1.71, 1.71, 1.71],

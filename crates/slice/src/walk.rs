@@ -42,8 +42,8 @@ pub(crate) struct Walk<'a, D: Domain> {
     calls: Option<Execution>,
 }
 
-/// A call to the host: the calling execution with the call's label, if the guest made the call, and
-/// the label of the data that the host read.
+/// A call to the host. The first part is the calling execution with the call's label, if the guest
+/// made the call. The second part is the label of the data that the host read.
 type HostCall<L> = (Option<(Execution, L)>, L);
 
 /// The events and addresses of an execution that its node's code does not determine.

@@ -132,7 +132,7 @@ impl<'a> Variables<'a> {
         self.index.get_or_init(|| Index::build(&self.debug))
     }
 
-    /// Describes a type.
+    /// Returns the definition of a type.
     ///
     /// # Errors
     /// If its entry is broken.

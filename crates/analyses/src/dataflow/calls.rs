@@ -20,8 +20,8 @@ use afterimage_profile::{ProfileError, stops};
 /// The place inside a block where the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastStep {
-    /// The first operator of the block that was not executed. An operator that trapped counts as
-    /// not executed.
+    /// The first operator in the block that the run did not execute. An operator that trapped
+    /// counts as not executed.
     pub next: OpId,
 }
 

@@ -160,7 +160,7 @@ struct Of<'a> {
     effects: &'a CallEffects,
     /// The steps after which functions of the program are called.
     called: &'a Series,
-    /// The first operator of the last block that was not executed.
+    /// The first operator in the last block that the run did not execute.
     last: Option<OpId>,
 }
 

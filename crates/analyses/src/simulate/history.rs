@@ -36,9 +36,9 @@ pub struct OneOutcome {
     pub outcome: Outcome,
     /// The number of misses up to and including this execution.
     pub missed: u64,
-    /// The number of the last execution before this one that missed.
+    /// The number of the nearest earlier execution that missed.
     pub before: Option<u64>,
-    /// The number of the first execution after this one that missed.
+    /// The number of the nearest later execution that missed.
     pub after: Option<u64>,
 }
 

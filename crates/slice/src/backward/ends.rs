@@ -182,8 +182,8 @@ impl Backward<'_> {
         self.want_moved(Taker::Given(number), plan, reach);
     }
 
-    /// Adds the wants that follow from a node's end. Returns how far the node's last block must be
-    /// followed as a result.
+    /// Marks everything on which a node's end depends as wanted. Returns how far the node's last
+    /// block must be followed as a result.
     pub(super) fn end(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let of_end = std::mem::take(&mut self.of_end);
         let returned = self.top().returned.take();

@@ -63,7 +63,6 @@ impl Types {
         all_lengths().get(number).cloned()
     }
 
-    /// Describes a type.
     pub(crate) fn describe(
         &self,
         debug: &Debug<'_>,
