@@ -57,7 +57,8 @@ pub enum SliceAbout {
         /// The number of bytes.
         length: u64,
     },
-    /// The trap that ended the program. Allowed only for backward slices by executions.
+    /// The operator that killed the program, which trapped or is a call or throw. Allowed only for
+    /// backward slices by executions.
     Trap,
 }
 
@@ -131,7 +132,7 @@ impl SliceQuery {
         } else if self.chop.is_some() && self.depth.is_some() {
             Some("a chop cannot be limited in depth")
         } else if self.about == SliceAbout::Trap && (is_forward || !is_full) {
-            Some("a trap has only a backward slice by executions")
+            Some("what killed the program can be sliced only backward and by executions")
         } else if self
             .depth
             .is_some_and(|it| !(1..=Self::DEEPEST).contains(&it))
