@@ -1,6 +1,6 @@
-//! Answers questions about recorded executions that need more than a look-up. They are about the
-//! origin of a value, slices, differences and correspondences between two executions, redundancy,
-//! data flow, currency, and simulated predictors and caches.
+//! Answers questions about recorded executions that need more than a look-up. The questions concern
+//! the origin of a value, slices, differences and correspondences between two executions,
+//! redundancy, data flow, currency, and simulated predictors and caches.
 
 pub mod currency;
 pub mod dataflow;

@@ -1,4 +1,4 @@
-//! The effect of executing a node on a fact.
+//! Defines the effect that a node's executions have on a fact.
 
 use afterimage_wpp::twpp::Series;
 

@@ -5,12 +5,12 @@
 //! a [`TimestampedGraph`]. It is answered on demand, by following the executed path backward or
 //! forward. [`solve`] moves all timestamps of a query one step at a time, as arithmetic series
 //! ([`Times`]). A timestamp moves to the neighbour that contains it, until it meets an execution
-//! that decides. The [`Solution`] has the site that decided each execution, and the number of
-//! queries.
+//! that decides the fact. The [`Solution`] has the site that decided each execution, and the number
+//! of queries.
 //!
 //! Differences from the paper:
-//! - Every deciding place has a number, its [`Site`]. So a single question finds reaching
-//!   definitions, instead of one question per definition.
+//! - Every deciding place has a number, its [`Site`]. So a single question finds all reaching
+//!   definitions, where the paper asks one question for each definition.
 //! - A query ends when it returns to its own node at executions that are also in question, because
 //!   both have the same answer. So a loop costs one query per node of its body, regardless of the
 //!   number of iterations. All queries together visit each step of the path at most once.

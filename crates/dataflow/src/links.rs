@@ -9,10 +9,10 @@ use crate::progression::clipped;
 use crate::solution::Outcome;
 use crate::times::{Merged, Times};
 
-/// Gives each execution without an answer the answer of the nearest execution that has one. This is
-/// the nearest earlier or later execution, depending on the direction.
+/// Gives each execution without an answer the answer of the nearest execution that has an answer.
+/// This is the nearest earlier or later execution, depending on the direction.
 ///
-/// O(log) for each execution with its own answer, plus the series in question.
+/// O(log n) for each execution with its own answer, plus the series in question.
 pub(crate) fn resolve(
     direction: Direction,
     asked: &Series,

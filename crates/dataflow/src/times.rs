@@ -8,8 +8,8 @@ use crate::progression::{common, series, without};
 
 /// A set of timestamps, stored as pairwise disjoint arithmetic series in any order.
 ///
-/// Unlike in a [`Series`], the ranges of the series may overlap. For example, the rest of 1:9:2
-/// without 5 and the rest of 1:9 without 1:9:2 can be joined without examining single timestamps.
+/// Unlike in a [`Series`], the ranges of the series may overlap. For example, 1:9:2 without 5 can
+/// be joined with 1:9 without 1:9:2, and no single timestamp is examined.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     entries: Vec<Entry>,

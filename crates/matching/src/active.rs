@@ -14,7 +14,7 @@ impl Active {
         ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)
     }
 
-    /// Returns the first time after a part.
+    /// Returns the earliest time after the end of a part.
     pub fn behind(window: usize, length: u64) -> u64 {
         let before = (window as u128 + 1) * u128::from(length.max(1));
         let before = before.div_ceil(WINDOWS as u128);

@@ -1,4 +1,4 @@
-//! Both versions, and data that does not depend on the matches.
+//! Holds both versions, and data that does not depend on the matches.
 
 use std::cmp::Ordering;
 
@@ -40,7 +40,7 @@ pub(crate) struct Both<'v> {
 }
 
 impl<'v> Both<'v> {
-    /// Takes O(statements × log statements) time.
+    /// Prepares to match two versions. O(statements × log statements).
     pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>, weights: Weights) -> Self {
         let classes = Classes::new(a, b);
         let order = Order::new(a, b);

@@ -13,8 +13,8 @@ const AROUND: usize = 12;
 
 /// The number of parts of the run that are merged in the index.
 const COARSE: usize = 8;
-/// The maximum number of candidates per merged part that are included for having been executed at
-/// the same time.
+/// The maximum number of candidates for each merged part, among the statements executed in that
+/// part.
 const ACTIVE: usize = 128;
 
 /// Statements of the first version, indexed by their actions.

@@ -1,19 +1,20 @@
 //! Chooses the matches of a function's statements together, so that successive statements in one
 //! version have successive counterparts.
 //!
-//! A round gives each statement the candidate with the best score, given the matches of the
-//! previous round. If values say little, as in a row of stores of 0, whole stretches can be off by
-//! one place. No statement then gains by moving alone. Dynamic programming finds the best sequence
-//! of candidates (Viterbi 1967).
+//! A round chooses the best candidate of each statement, given the matches of the previous round.
+//! If values say little, as in a row of stores of 0, whole stretches can be off by one place. No
+//! statement then gains by moving alone. Dynamic programming finds the best sequence of candidates
+//! (Viterbi 1967).
 
 use crate::rounds::Judged;
 
 /// The number of a statement's best candidates to consider.
 const CANDIDATES: usize = 8;
-/// The largest distance, in statements, that counts as shortly after the previous statement's
-/// counterpart.
+/// The largest distance, in statements, at which a counterpart comes shortly after the previous
+/// statement's counterpart.
 const SHORTLY: i64 = 12;
-/// The largest distance, in statements, that counts as after the previous statement's counterpart.
+/// The largest distance, in statements, at which a counterpart comes later, but not far from the
+/// previous statement's counterpart.
 const BEHIND: i64 = 40;
 /// The weights of a counterpart at three positions: shortly after the previous statement's
 /// counterpart, later, or far from it in the same function. Weights twice as large work equally

@@ -14,7 +14,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Takes O(statements) time.
+    /// Numbers the classes of values in both versions. O(statements).
     pub fn new(a: &Version, b: &Version) -> Self {
         let mut known: FxHashMap<(u64, u64), u32> = FxHashMap::default();
         let mut of = |version: &Version| -> Vec<u32> {

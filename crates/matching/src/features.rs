@@ -61,8 +61,8 @@ impl Column {
 pub struct Weights([Column; COLUMNS]);
 
 impl Weights {
-    /// Creates weights by column and feature. The columns are the kinds before stretches are known,
-    /// and then the kinds with known stretches.
+    /// Creates weights by column and feature. There is a column for each kind without known
+    /// stretches, followed by a column for each kind with known stretches.
     pub fn new(of: impl Fn(usize, Feature) -> f32) -> Self {
         let column = |column| {
             let mut weights = [0.0; FITTED.len()];
@@ -135,15 +135,15 @@ features! {
     Permuted = [-0.29, -0.29, -0.29, -0.29, -0.29, -0.30, -0.14, -0.14, -0.14, -0.14, -0.12, -0.15],
     /// The feature `Permuted`, scaled by the number of different values.
     PermutedTelling = [-0.23, -0.23, -0.23, -0.23, -0.23, -0.24, -0.37, -0.37, -0.37, -0.37, -0.36, -0.37],
-    /// Both have the same sequence of values, except for an added constant.
+    /// Both statements have the same sequence of values, except for an added constant.
     Shifted = [1.92, 1.79, 1.71, 1.73, 1.67, 1.78, 1.93, 1.76, 1.75, 1.71, 1.80, 1.81],
     /// The feature `Shifted`, scaled by the number of different values.
     ShiftedTelling = [0.37, 0.25, 0.20, 0.22, 0.18, 0.26, -0.78, -0.89, -0.90, -0.92, -0.81, -0.84],
-    /// Both have the same sequence of values.
+    /// Both statements have the same sequence of values.
     Same = [1.76, 1.34, 1.20, 1.24, 1.23, 1.40, 0.93, 0.54, 0.51, 0.81, 0.68, 0.92],
     /// The feature `Same`, scaled by the number of different values.
     SameTelling = [2.02, 1.71, 1.65, 1.52, 1.38, 1.64, 1.19, 0.91, 0.82, 0.86, 0.72, 0.99],
-    /// Both have the same sequence of values, with more than five different values.
+    /// Both statements have the same sequence of values, with more than five different values.
     SameLong = [0.48, 0.26, 0.25, 0.03, -0.20, 0.09, 0.52, 0.36, 0.24, 0.07, -0.08, 0.19],
     /// One divided by the number of statements in the first version with this sequence of values.
     SameRare = [0.48, 0.29, 0.31, 0.19, 0.25, 0.28, 0.55, 0.24, 0.09, 0.04, 0.21, 0.28],
@@ -151,32 +151,34 @@ features! {
     Beginning = [-0.04, -0.09, -0.02, -0.02, 0.06, -0.04, 0.00, -0.08, 0.06, 0.00, 0.03, -0.02],
     /// Both tests or branches take the same directions.
     DecidedSome = [-1.08, -1.08, -1.08, -1.03, -1.14, -1.08, -0.70, -0.70, -0.70, -0.66, -0.74, -0.70],
-    /// Both take the same directions, and the first statement takes each at least as often.
+    /// Both statements take the same directions, and the first statement takes each at least as
+    /// often.
     DecidedPart = [0.52, 0.52, 0.52, 0.54, 0.51, 0.52, 0.56, 0.56, 0.56, 0.59, 0.55, 0.56],
     /// The decisions of one statement are the beginning of the other's decisions.
     DecidedPrefix = [0.43, 0.43, 0.43, 0.46, 0.41, 0.43, 0.56, 0.56, 0.56, 0.58, 0.56, 0.56],
-    /// Both make the same decisions in a different order.
+    /// Both statements make the same decisions in a different order.
     DecidedPermuted = [-0.59, -0.59, -0.59, -0.59, -0.61, -0.59, -0.31, -0.31, -0.31, -0.30, -0.34, -0.31],
-    /// Both make the same decisions in the same order.
+    /// Both statements make the same decisions in the same order.
     DecidedSame = [0.51, 0.51, 0.51, 0.40, 0.63, 0.51, 0.63, 0.63, 0.63, 0.55, 0.73, 0.63],
-    /// Both make the same decisions, at least at the beginning, and these decisions are not all
-    /// equal.
+    /// Both statements make the same decisions, at least at the beginning, and these decisions are
+    /// not all equal.
     DecidedVaried = [0.21, 0.21, 0.21, 0.19, 0.24, 0.21, 0.16, 0.16, 0.16, 0.19, 0.14, 0.16],
-    /// Both have the same operator. For comparisons, negation and swapped operands are ignored.
+    /// Both statements have the same operator. For comparisons, negation and swapped operands are
+    /// ignored.
     SameOperator = [3.46, 3.21, 3.25, 3.31, 3.38, 3.29, 4.44, 4.16, 4.22, 4.38, 4.33, 4.28],
-    /// Both have exactly the same operator.
+    /// Both statements have exactly the same operator.
     ExactOperator = [1.08, 0.84, 0.88, 0.88, 1.00, 0.91, 1.18, 0.90, 0.96, 1.06, 1.06, 1.02],
     /// Both are loads, or both are stores, of different widths.
     OtherWidth = [3.24, 3.25, 3.30, 3.24, 3.24, 3.24, 4.73, 4.73, 4.81, 4.73, 4.73, 4.73],
-    /// Both are comparisons, but different ones.
+    /// Both statements are comparisons, with different operators.
     OtherTest = [-1.98, -1.98, -1.98, -2.02, -1.98, -1.98, -1.76, -1.76, -1.76, -1.79, -1.76, -1.76],
     /// One is a comparison, and the other is a branch.
     TestAndBranch = [-0.92, -0.92, -0.92, -0.88, -0.99, -0.92, -1.92, -1.92, -1.92, -1.96, -1.94, -1.92],
-    /// One statement loads a value, and the other computes one.
+    /// One statement loads a value, and the other statement computes a value.
     ComputeAndLoad = [-1.23, -1.01, -1.11, -1.11, -1.11, -1.11, -0.27, 0.01, -0.13, -0.13, -0.13, -0.13],
-    /// The operators differ in any other way.
+    /// The operators differ in some other way.
     OtherOperator = [-0.22, -0.20, -0.20, -0.20, -0.20, -0.18, 1.67, 1.66, 1.66, 1.66, 1.66, 1.67],
-    /// Both access the same addresses.
+    /// Both statements access the same addresses.
     AddressSame = [1.18, 1.20, 1.18, 1.18, 1.18, 1.18, 1.71, 1.77, 1.69, 1.71, 1.71, 1.71],
     /// The differences between consecutive addresses are the same in both, and not all are 0.
     AddressSteps = [1.09, 1.09, 1.10, 1.09, 1.09, 1.09, 1.04, 1.02, 1.07, 1.04, 1.04, 1.04],
@@ -192,7 +194,7 @@ features! {
     /// The number of calls that count as inlined around the first statement, scaled so that eight
     /// or more count as 1.
     Depth = [-0.49, -0.28, -0.80, -0.51, -0.34, -0.48, -0.58, -0.29, -1.04, -0.38, -0.03, -0.39],
-    /// Both add the same offset to their address.
+    /// Both statements add the same offset to their address.
     OffsetSame = [-0.91, -1.01, -0.82, -0.91, -0.91, -0.91, -1.57, -1.63, -1.55, -1.57, -1.57, -1.57],
     /// The two statements add different offsets to their addresses.
     OffsetDiffers = [-2.52, -2.59, -2.49, -2.52, -2.52, -2.52, -2.63, -2.65, -2.67, -2.63, -2.63, -2.63],
@@ -205,10 +207,11 @@ features! {
     /// The second statement's executions as a share of the first's, if the second was executed less
     /// often.
     CountPart = [0.21, 0.27, 0.27, 0.37, 0.59, 0.21, 0.52, 0.52, 0.51, 0.58, 0.69, 0.45],
-    /// The second was executed more often than the first. An optimiser hardly ever adds executions.
+    /// The second statement was executed more often than the first. An optimiser hardly ever adds
+    /// executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// 1 minus the share of the parts of the run with executions of the second in which the first
-    /// was also executed.
+    /// The share of the parts of the run with the second statement in which the first statement was
+    /// not executed.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
     /// The proximity of the first executions in the order of the first version. It is one half if
     /// two statements are in between.
@@ -225,34 +228,34 @@ features! {
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
     /// The first statement is a test or branch and is not near its expected place in any stretch.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The first is not near its expected place in any stretch, although both have the same more
-    /// than five different values.
+    /// The first statement is not near its expected place in any stretch, although both statements
+    /// have the same sequence of more than five different values.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
     /// The share of the second statement's executions in stretches for which the first was executed
     /// in the same stretch with the same value.
     StretchTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.46, 0.04, 0.14, -0.03, 0.14, 0.25],
     /// The feature `StretchTogether`, scaled by the number of different values.
     StretchTelling = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 0.28, 0.37, -0.14, -0.49, 0.58],
-    /// The share of the second's executions in stretches for which the first was the earliest
-    /// statement in the stretch with the same value and operator.
+    /// The share of the second statement's executions in stretches for which the first was the
+    /// earliest statement in the stretch with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share of the second's executions in stretches for which the first was the latest
-    /// statement in the stretch with the same value and operator.
+    /// The share of the second statement's executions in stretches for which the first was the
+    /// latest statement in the stretch with the same value and operator.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
-    /// The share of the second's executions in stretches for which the first was executed between
-    /// the partners of the previous and the next execution.
+    /// The share of the second statement's executions in stretches for which the first was executed
+    /// between the partners of the previous and the next execution.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// The share of the second's executions in stretches for which the first was executed with the
-    /// same value between the partners of the previous and the next execution.
+    /// The share of the second statement's executions in stretches for which the first was executed
+    /// with the same value between the partners of the previous and the next execution.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
-    /// The proximity of the first to the place between the partners of the previous and the next
-    /// execution. It is one half if eight executions are in between.
+    /// The proximity of the first statement to the place between the partners of the previous and
+    /// the next execution. It is one half if eight executions are in between.
     StretchNear = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 2.41, 2.07, 1.82, 2.57, 2.67, 2.75],
     /// The share of the executions for which the alignment pairs the two statements.
     StretchAligned = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00, 1.17, 1.09, 0.74, 0.98, 0.89],
     /// The alignment pairs the two statements in more than half of the executions.
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
-    /// The share of the versions' objects that have the displacement between the accessed
+    /// The share of the versions' objects that are displaced by the distance between the accessed
     /// addresses.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
     /// The share of the operands' producers that correspond.

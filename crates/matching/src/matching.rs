@@ -101,7 +101,7 @@ pub(crate) fn likeliest_first(likely: &mut [(u32, f32)]) {
 }
 
 /// Finds a counterpart in the first version for each statement of the second version, which is the
-/// optimised one. Several statements may have the same counterpart.
+/// optimised version. Several statements may have the same counterpart.
 ///
 /// O(statements) per round, times a bounded number of candidates for each.
 pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matching {
@@ -125,13 +125,13 @@ pub struct Matcher<'v> {
 }
 
 impl<'v> Matcher<'v> {
-    /// O(statements × log statements).
+    /// Prepares to match two versions. O(statements × log statements).
     pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>) -> Self {
         Self::with_weights(a, b, names, Weights::default())
     }
 
-    /// Like [`new`](Self::new), with these weights instead of the fitted ones. O(statements × log
-    /// statements).
+    /// Like [`new`](Self::new), with these weights instead of the fitted weights. O(statements ×
+    /// log statements).
     pub fn with_weights(
         a: &'v Version,
         b: &'v Version,
@@ -197,9 +197,9 @@ impl<'v> Matcher<'v> {
 
     /// Returns the matching that would result if each statement saw only right matches of all other
     /// statements. `right` decides whether a statement of the second version corresponds to a
-    /// statement of the first. `before` led to the stretches `regions`, and these to `found`. The
-    /// result shows how many errors are caused only by errors nearby. Takes as long as
-    /// [`by_regions`](Self::by_regions).
+    /// statement of the first. `before` is the matching that led to the stretches `regions`, and
+    /// `found` is the matching that they led to. The result shows how many errors are caused only
+    /// by errors nearby. Takes as long as [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
         regions: &[Region<'_>],

@@ -1,11 +1,11 @@
 //! Uses the order of statements' first executions as evidence.
 //!
-//! Two versions do corresponding things in roughly the same order. Some pairs of statements are the
-//! only ones in both versions with their sequence of values. These certain pairs tie the times of
-//! one run to the times of the other. Between the ties, time is assumed to pass evenly. A pair with
-//! a single value that may be an address is not used. If equal amounts are allocated again and
+//! Two versions do corresponding things in roughly the same order. Some pairs consist of the only
+//! statements in both versions with a certain sequence of values. These certain pairs tie the times
+//! of one run to the times of the other. Between the ties, time is assumed to pass evenly. A pair
+//! with a single value that may be an address is not used. If equal amounts are allocated again and
 //! again, the n-th allocation in one version may have the address of the (n + k)-th in the other.
-//! Thousands of such wrong pairs then agree with each other.
+//! Thousands of these wrong pairs then agree with each other.
 
 use rustc_hash::FxHashMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Takes O(statements × log statements) time.
+    /// Relates the times of two runs. O(statements × log statements).
     pub fn new(a: &Version, b: &Version) -> Self {
         let mut ordered: Vec<u32> = (0..a.statements.len() as u32).collect();
         ordered.sort_by_key(|&at| a.statements[at as usize].first);
@@ -111,12 +111,12 @@ impl Order {
     }
 }
 
-/// The number of a version's statements with a certain sequence of values, and the first such
-/// statement.
+/// The number of a version's statements with a certain sequence of values, and the first of these
+/// statements.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
-/// Returns the times of pairs of statements that are the only ones with their sequence of values.
-/// Pairs with a single value that may be an address are left out.
+/// Returns the times of pairs of statements that are the only statements with their sequence of
+/// values. Pairs with a single value that may be an address are left out.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {

@@ -101,8 +101,8 @@ pub(crate) struct Rounds<'m> {
     likely: Vec<Vec<(u32, f32)>>,
 }
 
-/// For each pair of a function from the second version and a function from the first, the share of
-/// the former's statements that have counterparts in the latter.
+/// Maps a function of the second version and a function of the first version to a share. It is the
+/// share of the second version's statements that have counterparts in the other function.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'m> Rounds<'m> {
@@ -187,7 +187,7 @@ impl<'m> Rounds<'m> {
     }
 
     /// Returns the matches of each function's statements, chosen together. Statements without a
-    /// match, or with a certain one, stay unchanged.
+    /// match, or with a certain match, stay unchanged.
     fn together(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
         let statements = &self.b.statements;
         let mut groups = Vec::new();

@@ -103,7 +103,7 @@ impl Sample {
         self.kept == 0
     }
 
-    /// Returns how the elements of this multiset occur in the other, as far as known. O(kept
+    /// Counts the elements of this multiset that occur in the other, as far as known. O(kept
     /// elements).
     pub fn found_in(&self, other: &Self) -> Overlap {
         let theirs = &other.hashes[..other.len()];

@@ -41,7 +41,7 @@ impl Deref for Set {
 pub(crate) struct Filter(u64);
 
 impl Filter {
-    /// Returns false only if the number is absent.
+    /// Whether the set may contain a number. Returns false only if the number is absent.
     #[inline(always)]
     pub fn may_hold(self, number: u32) -> bool {
         self.0 & bit(number) != 0

@@ -12,7 +12,7 @@ pub fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The base of a polynomial hash. It is odd, so that no element is lost.
+/// The base of a polynomial hash. It is odd, so that multiplying by it loses no information.
 const BASE: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// The smallest number that may be a data address. Compilers leave the first kilobyte unused.
@@ -78,7 +78,7 @@ impl Sketch {
         self.smallest == self.largest
     }
 
-    /// Whether all values may be data addresses. Then no value is below the data, and no value
+    /// Whether all values may be data addresses. If so, no value is below the data, and no value
     /// exceeds 32 bits.
     pub fn may_be_addresses(&self) -> bool {
         self.smallest >= ADDRESSES && self.largest < 1 << 32

@@ -1,4 +1,4 @@
-//! Finds functions of the first version that still exist as functions in the second.
+//! Finds the functions of the first version that still exist as functions in the second version.
 
 use std::cmp::Ordering;
 

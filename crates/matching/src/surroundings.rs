@@ -34,9 +34,9 @@ struct Related {
     found: Option<u32>,
     /// Whether the producer or user is the statement itself.
     is_itself: bool,
-    /// The class of its values.
+    /// The class of the producer's or user's values.
     class: u32,
-    /// The class of its counterpart's values.
+    /// The class of the counterpart's values.
     class_of_match: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Surroundings<'m> {
 }
 
 impl<'m> Surroundings<'m> {
-    /// Takes O(producers and users) time.
+    /// Looks up the data. O(producers and users).
     pub fn new(
         both: &'m Both<'m>,
         b: u32,

@@ -1,4 +1,4 @@
-//! A version of a program, as executed.
+//! Defines a version of a program, as executed.
 
 use rustc_hash::FxHashMap;
 
@@ -125,7 +125,7 @@ impl Statement {
     }
 
     /// Returns the sketch that identifies the statement best. For tests and branches, this is the
-    /// sketch of the compared values, and otherwise of the values.
+    /// sketch of the compared values. For other statements, it is the sketch of the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
     }

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A fraction of 1, or a sum of fractions. The representation is fixed-point, so that sums by
-/// several threads do not depend on their order.
+/// A number from 0 to 1, or a sum of these numbers. The representation is fixed-point, so that sums
+/// do not depend on the order in which threads add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
 
@@ -42,9 +42,9 @@ pub(crate) struct Tally {
     pub latest: u32,
     /// The number of times that an alignment of both sequences pairs the two statements.
     pub aligned: u32,
-    /// The number of times that the first accessed an address with a common displacement between
-    /// the runs. Each time counts as 1 if most objects have that displacement, and less if few have
-    /// it.
+    /// The number of times that the first statement accessed an address with a common displacement
+    /// between the runs. Each time counts as 1 if most objects have that displacement, and less if
+    /// few have it.
     pub placed: Parts,
     /// The number of times that the first statement was executed between the partners of the
     /// neighbouring executions.
@@ -159,7 +159,8 @@ struct Column {
 struct Room {
     table: Table,
     columns: Vec<Column>,
-    /// The statements of the first version in the stretch. `locals` has the number of each.
+    /// The statements of the first version in the stretch. `locals` holds each statement's position
+    /// in this list.
     statements: Vec<u32>,
     locals: FxHashMap<u32, u32>,
     /// For each statement in the stretch, its score as a likely candidate.
@@ -205,7 +206,7 @@ impl Room {
         tally.get_or_insert_default()
     }
 
-    /// Ends the current execution.
+    /// Adds the current execution's votes to `sums`, and clears them.
     fn end(&mut self, of_b: u32, sums: &Sums) {
         let told = self.told.drain(..).filter_map(|local| {
             let tally = self.tallies[local as usize].take()?;
@@ -215,7 +216,6 @@ impl Room {
     }
 }
 
-/// The state while counting.
 struct Counting<'v> {
     a: &'v Version,
     b: &'v Version,

@@ -1,5 +1,5 @@
-//! Simulates branch predictors and caches over a program's branches, loads and stores. It also
-//! stores histories, which record for each execution whether it was a hit or a miss. Zhang and
+//! Simulates branch predictors and caches over a program's branches, loads and stores. The crate
+//! also stores histories, which record for each execution whether it was a hit or a miss. Zhang and
 //! Gupta (2005, section 2) add this architecture-specific information to whole execution traces.
 //!
 //! This crate does not depend on WebAssembly. A branch is a place and an outcome, and an access is

@@ -24,11 +24,8 @@ pub enum Spec {
 #[error("{0}")]
 pub struct SpecError(pub(crate) String);
 
-/// The option for a predictor.
 const PREDICTOR: &str = "--branch-predictor ";
-/// The option for the first cache level.
 const CACHE: &str = "--cache ";
-/// The option for the second cache level.
 const CACHE2: &str = " --cache2 ";
 
 impl fmt::Display for Spec {

@@ -23,7 +23,8 @@ pub(crate) struct Activation<L> {
     pub last: Option<(BlockId, L)>,
     /// The exception to be handled by the next block.
     pub handles: Option<L>,
-    /// Whether no more code of the activation follows. It then returns whatever it receives next.
+    /// Whether no more code of the activation follows. If so, the activation returns whatever it
+    /// receives next.
     pub returns: bool,
 }
 

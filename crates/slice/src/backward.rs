@@ -1,4 +1,4 @@
-//! Walks back over a run.
+//! Computes backward slices by walking back over a run.
 
 mod ends;
 mod insts;
@@ -34,10 +34,10 @@ const ROOM: usize = 64 << 20;
 /// Walks back over a run, stretch by stretch, and computes a full dynamic slice, which consists of
 /// executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the third approach).
 ///
-/// The walk keeps a set of wanted things: bytes of memory, globals, variables of open activations,
-/// and blocks with a predicate to be found. An execution that produces a wanted thing is in the
-/// slice. Its operands then become wanted, as far as the criteria require. Time is linear in the
-/// nodes of the run, and memory in the guest's memory.
+/// The walk keeps a set of wanted items, which are bytes of memory, globals, variables of open
+/// activations, and blocks with a predicate to be found. An execution that produces a wanted item
+/// is in the slice. Its operands then become wanted, as far as the criteria require. Time is linear
+/// in the nodes of the run, and memory in the guest's memory.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
@@ -314,7 +314,7 @@ impl<'a> Backward<'a> {
     }
 
     /// Adds everything that the criteria want from an execution, except in memory. Returns how far
-    /// the execution's last block must be followed because of this.
+    /// the execution's last block must be followed as a result.
     fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let mut live = Reach::NONE;
         let Some(asked) = self.asked.take() else {
@@ -422,8 +422,8 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// Walks back over a node's blocks, from block `last` on. The pair contains block `last`, and
-    /// how far it is wanted as part of the slice.
+    /// Walks back over a node's blocks, from block `last` on. The pair contains block `last` and
+    /// the depth to which the block is wanted.
     fn go_over(
         &mut self,
         plan: &Plan,
@@ -547,7 +547,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Marks the thing with this number as wanted, at least this far.
+/// Marks the item with this number as wanted, at least this far.
 fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     let number = number as usize;
     if reach.is_none() {
@@ -559,7 +559,7 @@ fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     wanted[number] = reach.max(wanted[number]);
 }
 
-/// Removes the thing with this number from the wanted set. Returns how far it was wanted.
+/// Removes the item with this number from the wanted set. Returns how far it was wanted.
 fn take(wanted: &mut [Reach], number: u32) -> Reach {
     let wanted = wanted.get_mut(number as usize);
     wanted.map(std::mem::take).unwrap_or_default()

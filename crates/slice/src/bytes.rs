@@ -1,4 +1,4 @@
-//! Holds the wanted bytes of memories.
+//! Holds the wanted bytes of the memories.
 
 use afterimage_machine::Range;
 
@@ -40,8 +40,8 @@ pub(crate) struct ByteSet {
     count: u64,
 }
 
-/// Returns the parts of a range in each page, as the page's number, the first byte in the page, and
-/// the length.
+/// Splits a range at page boundaries. Each part is given by the page's number, the first byte in
+/// the page, and the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;

@@ -7,7 +7,7 @@ use afterimage_ids::BlockId;
 use afterimage_program::{BlockKind, Cfg};
 use rustc_hash::FxHashMap;
 
-/// The decisions of one edge.
+/// The decisions made when control takes one edge.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
     /// The vertex that the edge leaves.
@@ -137,8 +137,8 @@ fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }
 
-/// Returns the vertices from one block to another, through vertices that execute nothing. Returns
-/// only the two blocks if there is no such path.
+/// Returns the vertices on a path from one block to another, through vertices that execute nothing.
+/// Returns only the two blocks if there is no such path.
 fn way(cfg: &Cfg, from: BlockId, to: BlockId) -> Vec<BlockId> {
     let graph = &cfg.graph;
     if graph.successors(from).any(|next| next == to) {

@@ -102,7 +102,7 @@ impl ExecutionQuery {
 }
 
 impl ExecutionQuery {
-    /// Adds a criterion's query.
+    /// Adds the parts that a criterion wants.
     pub fn add(&mut self, criterion: &Criterion) {
         let reach = criterion.reach;
         for want in &criterion.wants {

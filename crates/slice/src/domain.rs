@@ -58,7 +58,7 @@ pub(crate) trait Domain {
     /// Returns the label of an execution or a value that depends on two others with these labels.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
 
-    /// Returns the label of a value that was moved in a block with a label.
+    /// Returns the label of a value that was moved in a block with label `block`.
     fn moved(&mut self, value: Self::Label, block: Self::Label) -> Self::Label {
         self.join(value, block)
     }

@@ -40,7 +40,7 @@ const MOVED: Label = 1 << 30;
 /// The size of a cache of recent edges, which avoids most look-ups in the set of all edges.
 const RECENT: usize = 1 << 14;
 
-/// The exercised edges.
+/// The domain that collects the exercised edges.
 struct Edges {
     numbers: FxHashMap<Operator, Label>,
     operators: Vec<Operator>,
@@ -232,9 +232,8 @@ impl Domain for Edges {
 /// These are the edges of Agrawal and Horgan's second approach (1990, section 3.2).
 ///
 /// A call and the host's actions during it count as one operator. The same is true of a copy and
-/// all of its bytes. Time is linear in the number of executed statements and of blocks that
-/// decisions decide. Needs memory for the edges, plus four bytes for each written byte of the
-/// guest's memory.
+/// all of its bytes. Time is linear in the executed statements and in the blocks that are decided.
+/// Needs memory for the edges, plus four bytes for each written byte of the guest's memory.
 pub struct Exercised<'a>(Walk<'a, Edges>);
 
 impl<'a> Exercised<'a> {

@@ -16,8 +16,8 @@ use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// The domain of forward slices. A label states how deep to follow the dependents of something,
-/// which is zero if it does not depend on the criteria.
+/// The domain of forward slices. A label states how deep to follow the dependents of an execution
+/// or value. It is zero for anything that does not depend on the criteria.
 struct Reached {
     marks: Marks,
     /// The executions in the slice, if requested.

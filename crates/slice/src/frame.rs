@@ -54,14 +54,12 @@ impl Frame {
         reach
     }
 
-    /// Whether a variable is wanted.
     #[inline]
     pub fn wants(&self, variable: u32) -> bool {
         let wanted = self.wanted.get(variable as usize);
         wanted.is_some_and(|wanted| wanted.is_some())
     }
 
-    /// Whether any variable is wanted.
     #[inline]
     pub fn wants_any(&self) -> bool {
         self.count > 0

@@ -100,7 +100,7 @@ const NEW: At = At::MAX;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load(Access, At),
-    /// A store, with the steps to continue with if its data is not wanted and if it is.
+    /// A store, with the next step if its data is not wanted and the next step if it is.
     Store(Access, [At; 2]),
     /// The outcome with this number.
     End(u32),
@@ -135,8 +135,8 @@ const MOST_WAITS: usize = 1 << 12;
 pub(crate) enum Lookup {
     /// The memoised outcome. All accesses were processed.
     Outcome(Rc<Outcome>),
-    /// There is no outcome for this combination. Contains the effects of the stores processed until
-    /// then.
+    /// There is no outcome for this combination. Contains the effects of the stores processed up to
+    /// that point.
     Nothing(Did),
 }
 

@@ -101,7 +101,7 @@ pub(crate) enum End {
     Call {
         arguments: Box<[Register]>,
         index: Option<Register>,
-        /// The table, if the call is through one.
+        /// The table, if the call goes through a table.
         table: Option<u32>,
     },
     Return(Box<[Register]>),
@@ -134,15 +134,15 @@ pub(crate) struct Plan {
     pub decided: Box<[BlockId]>,
     /// Whether the exit from the last block decides something.
     pub forks: bool,
-    /// The stores, by their positions among the accesses, counted from the last one.
+    /// The stores, by their positions among the accesses, counted from the last access.
     pub stores: Box<[(u32, u16)]>,
     /// The globals that are written.
     pub globals: Box<[u32]>,
-    /// Whether anything else is written.
+    /// Whether the node copies memory, grows a memory, or writes to a table.
     pub more: bool,
     /// The variables that are read, ascending.
     pub inputs: Box<[u32]>,
-    /// The loads, by their positions among the accesses, counted from the first one.
+    /// The loads, by their positions among the accesses, counted from the first access.
     pub loads: Box<[(u32, u16)]>,
     /// The globals that are read.
     pub reads_globals: Box<[u32]>,
@@ -152,7 +152,7 @@ pub(crate) struct Plan {
     pub returns: bool,
     /// The globals that are read or written, ascending.
     pub used_globals: Box<[u32]>,
-    /// Whether the node's outcomes depend on few enough things that they can be memoised
+    /// Whether the node's outcomes depend on so few values that they can be memoised
     /// ([`Memo`](crate::memo::Memo)).
     pub keeps: bool,
     /// The blocks in which values were moved.
@@ -163,7 +163,7 @@ pub(crate) struct Plan {
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {
-    /// Prepares a node. O(instructions × log of blocks).
+    /// Prepares a node. O(instructions × log blocks).
     pub fn new(node: &Node, code: &NodeCode, control: &mut FunctionControl, cfg: &Cfg) -> Self {
         let insts = Vec::from_iter((0..code.insts.len()).map(|i| inst(code, i)));
         let ops = Vec::from_iter(code.insts.iter().map(|inst| inst.op));

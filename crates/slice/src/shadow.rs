@@ -1,4 +1,4 @@
-//! Holds a label for each byte of memories.
+//! Holds a label for each byte of the memories.
 
 use afterimage_machine::Range;
 
@@ -26,8 +26,8 @@ impl<L> Default for Shadow<L> {
     }
 }
 
-/// Returns the parts of a range in each page, as the page's number, the first byte in the page, and
-/// the length.
+/// Splits a range at page boundaries. Each part is given by the page's number, the first byte in
+/// the page, and the length.
 fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
     let mut at = range.address;
@@ -88,7 +88,7 @@ impl<L: Copy + Default + PartialEq> Shadow<L> {
         let pages = pages.map_or(&[][..], Vec::as_slice);
         for (page, from, count) in parts(range) {
             match pages.get(page) {
-                // Pages after the last one have no labels.
+                // Pages after the last page have no labels.
                 None => {
                     see(count as u64, L::default());
                 }

@@ -13,7 +13,7 @@ pub(crate) struct Execution {
     pub executed: u32,
     /// Whether the execution reached the node's end. The run's last node may not reach it.
     pub ended: bool,
-    /// Whether the instruction after the executed ones trapped.
+    /// Whether the instruction after the executed instructions trapped.
     pub trapped: bool,
     /// The end of the execution's addresses in the stretch.
     pub addresses: usize,
@@ -60,7 +60,7 @@ pub struct Stretch {
     start: u64,
 }
 
-/// The length in bytes from which on accesses are stored as events.
+/// The least length in bytes of an access that is stored as an event.
 const LONG: u64 = 255;
 
 /// Packs an address, with the length in its upper byte. No memory is so large that addresses need

@@ -42,8 +42,8 @@ pub(crate) struct Walk<'a, D: Domain> {
     calls: Option<Execution>,
 }
 
-/// A call to the host: the calling execution with the call's label, if the guest made the call, and
-/// the label of the data that the host read.
+/// A call to the host. The first part is the calling execution with the call's label, if the guest
+/// made the call. The second part is the label of the data that the host read.
 type HostCall<L> = (Option<(Execution, L)>, L);
 
 /// The events and addresses of an execution that its node's code does not determine.
@@ -100,7 +100,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 
     /// Processes a stretch, which must directly follow the stretch passed last. `asked` returns the
-    /// things in an execution that get the label `source`.
+    /// parts of an execution that get the label `source`.
     pub fn pass(
         &mut self,
         stretch: &Stretch,
@@ -473,7 +473,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Processes a copy.
+    /// Processes a copy. Each copied byte takes a label from its source and from the copy itself.
     fn copy(
         &mut self,
         execution: Execution,

@@ -1,8 +1,8 @@
-//! Reads abbreviation tables, each of them once.
+//! Reads each abbreviation table once.
 //!
-//! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap. But
-//! hostile units could name many places in one long table, which would take quadratic time and
-//! memory to read. So a budget limits the number of bytes read.
+//! Units name their table by its offset (DWARF 5, section 7.5.3). The tables that compilers write
+//! do not overlap. But hostile units could name many places in one long table, which would take
+//! quadratic time and memory to read. So a budget limits the number of bytes read.
 
 use std::collections::HashMap;
 use std::sync::Arc;

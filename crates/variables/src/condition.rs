@@ -30,7 +30,7 @@ enum Step {
     Text(String),
     Unary(Unary),
     Binary(Binary),
-    /// Continues at `to` if the left operand of `&&` or `||` decides.
+    /// Continues at `to` if the left operand of `&&` or `||` decides the result.
     Decided {
         by: bool,
         to: usize,

@@ -22,7 +22,6 @@ use crate::sequence::Sequence;
 use crate::types::{Record, TypeKind, TypeRef};
 use crate::{Limits, Variables};
 
-/// The contents of a container.
 pub(crate) enum Contents {
     /// Contiguous elements, or text.
     Sequence(Sequence),
@@ -461,13 +460,13 @@ impl Reader<'_, '_> {
         let mut seen = HashSet::new();
         for _ in 0..count.min(self.most) {
             if at.is_some_and(|at| !seen.insert(at)) {
-                items.damaged = Some("its links form a circle");
+                items.damaged = Some("its links form a cycle");
                 break;
             }
             let found = at.filter(|at| *at != 0 && Some(*at) != end && self.is_there(*at));
             let entry = found.and_then(|at| self.entry(&self.at(node, at)?));
             let Some(entry) = entry else {
-                items.damaged = Some("a link leads to nothing");
+                items.damaged = Some("a link is invalid");
                 break;
             };
             items.found.push(entry);
@@ -544,7 +543,7 @@ impl Reader<'_, '_> {
         Some(match engaged {
             0 => Contents::Held(None),
             1 => Contents::Held(Some(self.part(object, "__val_")?)),
-            _ => Items::damaged("it neither has a value nor lacks one"),
+            _ => Items::damaged("its flag is neither true nor false"),
         })
     }
 
@@ -572,7 +571,7 @@ impl Reader<'_, '_> {
         let count = self.number(&self.part(&inner, "items")?)?;
         let (control, _) = self.pointer(&self.part(&inner, "ctrl")?)?;
         if count > mask.saturating_add(1) {
-            return Some(Items::damaged("it has more elements than room"));
+            return Some(Items::damaged("it has more elements than its capacity"));
         }
         let mut items = Items {
             count,
@@ -659,7 +658,7 @@ impl Reader<'_, '_> {
                     (_, (key, _)) => (None, key),
                 });
             } else if way.len() > LINKS {
-                items.damaged = Some("its nodes form a circle");
+                items.damaged = Some("its nodes form a cycle");
                 break;
             } else {
                 // The children follow the members that leaves have.
@@ -668,7 +667,7 @@ impl Reader<'_, '_> {
             }
         }
         if items.damaged.is_none() && items.found.len() < wanted {
-            items.damaged = Some("it has fewer elements than it says");
+            items.damaged = Some("it has fewer elements than its count");
         }
         Some(Contents::Items(items))
     }

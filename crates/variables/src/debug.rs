@@ -42,8 +42,8 @@ struct AttributePlace {
     form: AttributeSpecification,
 }
 
-/// The maximum number of origins and specifications followed. Honest producers need two, but
-/// hostile entries may form cycles.
+/// The maximum number of origins and specifications followed. Entries that compilers write need
+/// two, but hostile entries may form cycles.
 const ORIGINS: usize = 8;
 
 /// The maximum number of cached places of attributes.
@@ -106,7 +106,7 @@ impl<'a> Entry<'a> {
 
 impl<'a> Debug<'a> {
     pub(crate) fn units(&self) -> u32 {
-        // Every unit takes bytes of a module of at most 4 GiB.
+        // Each unit takes at least a byte of a module of at most 4 GiB.
         self.units.len() as u32
     }
 

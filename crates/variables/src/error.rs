@@ -1,4 +1,4 @@
-//! The reasons for missing answers.
+//! Defines the reasons why debug information gives no answer.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub enum DebugError {
     },
     /// The function was compiled with line information only.
     #[error(
-        "the debug information of {unit} has lines, but no variables (as -gline-tables-only or -g1 makes it); compile it with -g"
+        "the debug information of {unit} has lines but no variables, as with -gline-tables-only or -g1; compile it with -g"
     )]
     OnlyLines {
         /// The source, as the unit names it.
@@ -34,7 +34,7 @@ pub enum DebugError {
     },
     /// Parts of the program were compiled with line information only.
     #[error(
-        "the debug information of {units} of {of} units has lines, but no variables (as -gline-tables-only or -g1 makes it), first of {first}"
+        "{units} of {of} units have lines but no variables, as with -gline-tables-only or -g1; the first of these units is {first}"
     )]
     SomeOnlyLines {
         /// The number of these units.
@@ -94,7 +94,7 @@ pub enum DebugError {
         /// The offset of the first entry in `.debug_info`.
         at: usize,
     },
-    /// The debug information claims more than its size can honestly describe.
+    /// The debug information names more items than its size allows.
     #[error("the debug information names too many {what}")]
     TooMuch {
         /// The items that exceed the limit.

@@ -27,7 +27,7 @@ impl Variables<'_> {
     /// The first call reads all entries. Each call takes O(global variables).
     ///
     /// # Errors
-    /// If names are longer than the debug information can honestly hold.
+    /// If the names are too long in total for the size of the debug information.
     pub fn globals(&self) -> Result<Vec<Global>, DebugError> {
         let index = self.index();
         let mut left = 4 * self.debug.size() + (1 << 20);

@@ -52,7 +52,7 @@ pub(crate) struct Space {
 pub(crate) const NO_SPACE: u32 = u32::MAX;
 
 impl Index {
-    /// Reads the entries of all units. O(entries · log).
+    /// Reads the entries of all units. O(entries · log entries).
     pub(crate) fn build(debug: &Debug<'_>) -> Self {
         let mut index = Self::default();
         let mut functions = Vec::new();
@@ -161,7 +161,8 @@ impl Index {
             Ok(Next::Into)
         })?;
         // If a function is inlined everywhere, LLVM puts its static variables into an otherwise
-        // empty function entry. They belong to the function declared last before them in the file.
+        // empty function entry. These variables belong to the function declared last before them in
+        // the file.
         declared.sort_unstable();
         for ((file, line), position) in orphans {
             let (_, function) = &mut self.statics[position];

@@ -1,9 +1,9 @@
 //! Finds the source variables in scope at an offset of the original module, their places in the
 //! WebAssembly program, and their values. All of this comes from DWARF debug information.
 //!
-//! This crate runs no code. Values come from a [`Machine`], a moment of a run that the caller
-//! provides: a recording, an interpreter, a test. Values that DWARF does not determine are
-//! [`Unavailable`], with the reason. They are never guessed.
+//! This crate runs no code. Values come from a [`Machine`], which is a moment of a run that the
+//! caller provides. The caller may be a recording, an interpreter or a test. Values that DWARF does
+//! not determine are [`Unavailable`], with the reason. They are never guessed.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OrigOffset};
@@ -132,7 +132,7 @@ impl<'a> Variables<'a> {
         self.index.get_or_init(|| Index::build(&self.debug))
     }
 
-    /// Describes a type.
+    /// Returns the definition of a type.
     ///
     /// # Errors
     /// If its entry is broken.

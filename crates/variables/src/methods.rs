@@ -1,5 +1,6 @@
 //! Finds the type to which a method table belongs. rustc describes each table of a `dyn Trait` as a
-//! global variable, whose type names the implementing type.
+//! global variable. The variable is named after the implementing type, and its type refers to that
+//! type.
 
 use std::collections::HashMap;
 

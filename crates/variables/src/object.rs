@@ -1,4 +1,4 @@
-//! Objects, which have a type and the places of their bytes, and the parts of objects.
+//! Defines objects, which have a type and the places of their bytes, and finds parts of objects.
 
 use crate::expression::Context;
 use crate::place::{Machine, Piece, VariableLocation, part, read};

@@ -65,8 +65,8 @@ impl Parts {
 }
 
 impl Variables<'_> {
-    /// Returns the parts of an object whose numbers, from 0, are in `wanted`. A number, a string or
-    /// a null pointer has no parts.
+    /// Returns the parts of an object with the numbers in `wanted`, counted from 0. A number, a
+    /// string or a null pointer has no parts.
     ///
     /// # Errors
     /// If the object has no value, or its type is broken.

@@ -211,7 +211,7 @@ impl<'t> Reader<'t> {
             }
         }
         self.at = start;
-        Err(self.syntax("a string that ends"))
+        Err(self.syntax("the closing quotation mark"))
     }
 
     fn integer(&mut self) -> Result<i64, PathError> {
@@ -307,7 +307,7 @@ mod tests {
         );
         assert_eq!(error("a.size(1)"), (7, "')'"));
         assert_eq!(error("a[x]"), (2, "an integer or a string"));
-        assert_eq!(error("a[\"x"), (2, "a string that ends"));
+        assert_eq!(error("a[\"x"), (2, "the closing quotation mark"));
         assert_eq!(error("a[\"x\""), (5, "']'"));
         assert_eq!(error("a[1"), (3, "']'"));
         assert_eq!(error("(a"), (2, "')'"));

@@ -1,4 +1,4 @@
-//! The places of variables' bytes, and the moment of a run that provides their contents.
+//! Defines the places of variables' bytes, and the moment of a run that provides their contents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -79,8 +79,8 @@ impl Word {
     }
 }
 
-/// A moment of a run, in one activation of one function. An implementation must not guess unknown
-/// values. For them, the answer is [`Unavailable`].
+/// A moment of a run, in one activation of one function. An implementation must not guess. For an
+/// unknown value, it returns `None` or `false`, and the value is [`Unavailable`].
 pub trait Machine {
     /// Returns the value of a local.
     fn local(&self, index: u32) -> Option<Word>;

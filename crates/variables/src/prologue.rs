@@ -184,8 +184,8 @@ impl Reading {
             O::Nop => {}
             O::LocalGet { local_index } => {
                 let value = self.locals.get(local_index).copied();
-                // Unwritten locals are arguments. Other unwritten locals are 0, and are never
-                // queried.
+                // An unwritten local counts as an argument. If it is not an argument, it is 0 and
+                // never queried.
                 self.stack.push(value.unwrap_or(Value::Argument(Argument {
                     local: *local_index,
                     mask: u64::MAX,

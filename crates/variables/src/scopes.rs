@@ -101,7 +101,7 @@ impl FunctionScopes {
 
     /// Returns the scopes around an offset, innermost first. A block counts if its own code
     /// contains the offset. The surrounding blocks then also count, because some tools give them an
-    /// invalid end. O(scopes · log + ranges).
+    /// invalid end. O(scopes · log scopes + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
         // This is the function or inlined call to which each scope belongs.

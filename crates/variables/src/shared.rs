@@ -23,7 +23,8 @@ use crate::{DebugError, Variables};
 /// size of the address space, because a frame at 0 counts as not set.
 #[derive(Default)]
 struct Base {
-    /// The locals and globals that were read. Each has a flag for a local, and its index.
+    /// The locals and globals that were read. Each entry has a flag, which is set for a local, and
+    /// the index.
     read: RefCell<Vec<(bool, u32)>>,
     /// Whether anything else was read, which makes the address meaningless.
     unknown: RefCell<bool>,
@@ -76,8 +77,8 @@ struct Stay {
 
 impl<'a> Variables<'a> {
     /// Whether another variable occupies the same bytes of memory, in a scope inside or around the
-    /// variable's own. O(log) after the first query about a function, which reads the locations of
-    /// all its variables.
+    /// variable's own. O(log n) after the first query about a function, which reads the locations
+    /// of all its variables.
     ///
     /// # Errors
     /// If an entry is broken.

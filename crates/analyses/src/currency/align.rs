@@ -1,11 +1,11 @@
-//! Finds corresponding executions of a line's parts in two runs, by counting them.
+//! Finds corresponding executions of a line's parts in two runs, by counting.
 
 use std::collections::HashSet;
 
 use super::Trail;
 use super::trail::{Part, Unit};
 
-/// A scope in which parts are counted. The narrowest comes first.
+/// A scope within which parts are counted, from the narrowest to the widest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// The part of an activation between two calls that both runs make.
@@ -30,15 +30,15 @@ impl Level {
     }
 }
 
-/// For each part that run `b` executed, finds the counterpart in `a`, if it is certain enough.
+/// Finds, for each part that run `b` executed, its counterpart in run `a`, unless the counterpart
+/// is uncertain.
 ///
 /// If both runs executed a unit of the line equally often between two calls that both make, the
-/// k-th execution in one corresponds to the k-th in the other. Otherwise the same rule applies to
-/// the whole activation, and then to the whole runs. A counterpart found in a wide scope must agree
-/// with all counterparts found in the narrower scopes inside it. Otherwise the part has no
-/// counterpart.
+/// k-th executions correspond. Otherwise the same rule applies to the whole activation, and then to
+/// the whole runs. A counterpart found in a wide scope must agree with all counterparts found in
+/// the narrower scopes inside it. Otherwise the part has no counterpart.
 ///
-/// O(parts · log).
+/// O(parts · log parts).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {
     let mut found: Vec<Option<u32>> = vec![None; b.parts.len()];
     let open: HashSet<u64> = a.open.iter().chain(&b.open).copied().collect();

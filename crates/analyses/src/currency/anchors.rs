@@ -15,9 +15,9 @@ pub(super) struct Calling<'a, S> {
     pub names: &'a Names,
 }
 
-/// Functions that both runs call equally often and, where checked, in the same order. They are
-/// imports, or functions with the same name in both programs. An optimiser inlines a function or
-/// leaves its calls alone, and does not reorder calls that have effects.
+/// Functions that both runs are expected to call in the same order. They are imports, or functions
+/// that have the same name in both programs and are called equally often. An optimiser inlines a
+/// function or leaves its calls alone, and does not reorder calls that have effects.
 #[derive(Clone, Debug, Default)]
 pub struct Anchors {
     /// The names of the functions, by anchor number.
@@ -29,8 +29,7 @@ pub struct Anchors {
 }
 
 impl Anchors {
-    /// Finds the anchors of two runs, the unoptimised and the optimised one. O(functions ·
-    /// segments).
+    /// Finds the anchors of the unoptimised run and the optimised run. O(functions · segments).
     pub(super) fn new<S: Segments>(
         a: Calling<'_, S>,
         b: Calling<'_, S>,
@@ -50,7 +49,7 @@ impl Anchors {
         for (name, function) in all {
             found.add(name.clone(), true, function, of_b.get(&name).copied());
         }
-        // An import that only the optimised program has.
+        // Adds the imports that only the optimised program has.
         for (name, function) in of_b {
             if !found.names.contains(&name) {
                 let number = found.names.len() as u32;

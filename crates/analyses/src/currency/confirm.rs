@@ -21,14 +21,15 @@ use afterimage_replay::steps::{Run, Steps, StepsError, Value, Wanted, What};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorValue {
     value: Value,
-    /// Whether the number may be an address. The other run may place the same object elsewhere.
+    /// Whether the value may be an address. The other run may place the same object at another
+    /// address.
     may_be_address: bool,
 }
 
 /// The values by time and operator. Excludes operators without a value, such as calls.
 pub type OperatorValues = HashMap<(u64, OpId), OperatorValue>;
 
-/// The lowest address of data. Linkers place no data below it.
+/// The lowest address at which linkers place data.
 const LOWEST: u64 = 1024;
 
 /// Returns the values that some operators produced, by time and operator. `wanted` lists the
@@ -110,17 +111,17 @@ pub enum Refusal {
     },
 }
 
-/// The outcome for a part.
+/// The result of comparing a part with its counted counterpart.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// The part corresponds to this part, which produced the same values.
+    /// The part corresponds to this part of the unoptimised run, which produced the same values.
     Confirmed(u32),
     /// The part has no certain counterpart.
     Open,
     Refused(Refusal),
 }
 
-/// The correspondence of executions, by counting and by values.
+/// The correspondence of executions, found by counting and checked by values.
 #[derive(Debug)]
 pub struct Alignment<'m> {
     moments: &'m Moments,
@@ -132,8 +133,8 @@ pub struct Alignment<'m> {
     /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
     /// to several blocks of the unoptimised run.
     exchanged: HashSet<u64>,
-    /// The values that each block of the unoptimised run produced, by time. The columns of a block
-    /// of the optimised run look them up one by one.
+    /// The values that each block of the unoptimised run produced, by time. Cached, because every
+    /// column of a block of the optimised run needs them.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
     /// The values at the counted stops of the unoptimised run, for each block of the optimised run
@@ -201,15 +202,15 @@ fn is_operator(unit: Unit) -> bool {
 }
 
 impl Moments {
-    /// Returns the parts of some stops of the optimised run.
+    /// Returns the parts that belong to these stops of the optimised run.
     pub fn parts_of(&self, stops: Range<u32>) -> BTreeSet<u32> {
         let stops = stops.into_iter();
         stops.flat_map(|stop| self.b.parts_of(stop)).collect()
     }
 
-    /// Returns the operators whose values are needed to settle these parts of the optimised run.
-    /// The first list is for the unoptimised run and the second for the optimised run. Both are
-    /// ascending.
+    /// Returns the operators whose values are needed to confirm the counterparts of these parts of
+    /// the optimised run. The first list is for the unoptimised run and the second for the
+    /// optimised run. Both are ascending.
     pub fn to_be_known(&self, parts: &BTreeSet<u32>) -> [Vec<(u64, OpId)>; 2] {
         let blocks = self.blocks(parts);
         let of_b: BTreeSet<u32> = blocks.into_iter().flatten().collect();
@@ -220,7 +221,6 @@ impl Moments {
         let beside = others.iter().flat_map(|part| self.a.beside(&all, *part));
         let beside = Vec::from_iter(beside);
         others.extend(beside);
-        // Many parts share a block and a stop.
         let stops = others.iter().map(|part| self.a.parts[*part as usize].stop);
         let stops: BTreeSet<u32> = stops.collect();
         let mut of_a: BTreeSet<u32> = blocks_of(&self.a, &others).into_iter().flatten().collect();
@@ -256,7 +256,7 @@ impl Moments {
     }
 }
 
-/// Returns the blocks of some parts, ascending.
+/// Returns the blocks that contain these parts, ascending.
 fn blocks_of(trail: &Trail, parts: &BTreeSet<u32>) -> Vec<Range<u32>> {
     let mut blocks: Vec<Range<u32>> = Vec::new();
     for &part in parts {
@@ -288,15 +288,16 @@ impl Alignment<'_> {
         matches!(self.outcomes.get(&part), Some(Outcome::Confirmed(_)))
     }
 
-    /// Returns the counterpart of a stop of the optimised run. The stop's parts must have been
-    /// settled.
+    /// Returns the counterpart of a stop of the optimised run. The stop's parts must be among the
+    /// parts passed to `Moments::confirmed`.
     ///
-    /// It is the earliest stop among the counterparts of its parts. If no part has a counterpart,
-    /// it is the arrival that corresponds to the stop. If a part is refused, only counterparts
-    /// confirmed by values count.
+    /// The counterpart is the earliest stop among the counterparts of the parts of `stop`. If no
+    /// part has a counterpart, it is the arrival that corresponds to `stop`. If a part is refused,
+    /// only counterparts confirmed by values count.
     ///
     /// # Errors
-    /// If the stop has no counterpart. Contains the reason if the values contradict the counting.
+    /// If the stop has no counterpart. The error contains a reason if the values contradict the
+    /// counts.
     pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
         let Moments { a, b, .. } = self.moments;
         let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;
@@ -350,7 +351,7 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the parts that a block executed.
+    /// Decides the counterparts of the parts that a block executed.
     fn block(&mut self, block: Range<u32>) {
         let Moments { a, b, pairs } = self.moments;
         let unit = |part: u32| b.parts[part as usize].unit;
@@ -401,8 +402,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles a block's operators of one kind. They may have been reordered within the block, but
-    /// not across its executions.
+    /// Decides the counterparts of a block's operators of one kind. The operators may have been
+    /// reordered within the block, but not across its executions.
     fn operators(&mut self, parts: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let paired = parts
@@ -465,8 +466,8 @@ impl Alignment<'_> {
         }
     }
 
-    /// Settles the code that a block contains for a source column, using the operators in that
-    /// code.
+    /// Decides the counterpart of the code that a block contains for a source column, using the
+    /// operators in that code.
     fn column(&mut self, part: u32, inside: &[u32]) {
         let Moments { a, b, pairs } = self.moments;
         let Some(other) = pairs[part as usize] else {
@@ -543,7 +544,7 @@ impl Alignment<'_> {
     }
 }
 
-/// Returns the values of those parts that are operators but not tests.
+/// Returns the values of the parts that are operators but not tests.
 fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u32>) -> ByUnit {
     let mut found = ByUnit::new();
     for part in trail.operators(parts) {
@@ -554,8 +555,8 @@ fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u3
     found
 }
 
-/// Compares the values of operators, kind by kind. The runs may execute them at different rates,
-/// but at least one value must be the same.
+/// Compares the values of operators, kind by kind. The runs may execute the operators at different
+/// rates, but at least one value must be the same.
 fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
     let mut found = Compared::Nothing;
     for (unit, of_b) in of_b {
@@ -592,7 +593,6 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
     })
 }
 
-/// The result of comparing values.
 enum Compared {
     /// At least one value is the same.
     Same,
@@ -601,8 +601,8 @@ enum Compared {
     Differs(Refusal),
 }
 
-/// Returns the distance between the values of the two runs, if they are the same up to order. It is
-/// 0, or the distance between addresses of moved objects.
+/// Returns the distance between the values of the two runs, if the values are the same up to order.
+/// The distance is 0, except for addresses of moved objects.
 fn shift(known: &[(OperatorValue, OperatorValue)]) -> Option<u64> {
     let mut of_b: Vec<OperatorValue> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<OperatorValue> = known.iter().map(|given| given.1).collect();

@@ -11,7 +11,7 @@ pub enum Comparison {
     /// The values differ. The text is the differing part, as written after the variable's name. It
     /// is empty if the whole value differs.
     Different(String),
-    /// The values are too large, or they are or contain addresses of unknown contents.
+    /// The values are too large, or contain addresses of unknown objects.
     Incomparable {
         /// The part that cannot be compared.
         part: String,
@@ -36,7 +36,7 @@ pub struct Symbols {
 
 impl Symbols {
     /// Collects the symbols of a program. Leaves out variables that have no fixed place, share a
-    /// place, or share a name. O(global variables · log).
+    /// place, or share a name. O(n log n) in the global variables.
     pub fn new(variables: &Variables<'_>) -> Self {
         let mut known = Vec::new();
         for global in variables.globals().unwrap_or_default() {
@@ -67,7 +67,7 @@ impl Symbols {
         }
     }
 
-    /// Returns the variable that contains an address, and the offset in it. O(log).
+    /// Returns the variable that contains an address, and the offset in it. O(log n).
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let after = self
             .known
@@ -77,13 +77,13 @@ impl Symbols {
     }
 }
 
-/// Compares the optimised run's value with the expected one. Numbers, names and strings are the
+/// Compares the optimised run's value with the expected value. Numbers, names and strings are the
 /// same if they are written in the same way. Records and arrays are the same if their parts are.
 ///
 /// Two addresses are the same if they are equal, have the same offset in the same global variable,
 /// or belong to functions of the same name. Other addresses of objects cannot be compared.
 ///
-/// O(parts). Recursion is bounded by the depth that was rendered.
+/// O(parts). The rendered depth bounds the recursion.
 pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {
     let mut comparing = Comparing {
         symbols,
@@ -114,7 +114,7 @@ struct Comparing<'s> {
     unknown: Option<Comparison>,
 }
 
-const ADDRESS: &str = "an address, and objects lie elsewhere in the other version";
+const ADDRESS: &str = "an address, and the other version may place objects elsewhere";
 const LARGE: &str = "too large to be compared";
 
 impl Comparing<'_> {

@@ -23,7 +23,7 @@ pub enum CurrencyError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The path does not determine the activations at this time.
-    #[error("the path is damaged: what ran at t={} is in no activation", grouped(*.0))]
+    #[error("the path is damaged: the block at t={} is in no activation", grouped(*.0))]
     Damaged(u64),
     /// The runs called the host in different ways.
     #[error(

@@ -1,12 +1,13 @@
 //! Decides currency, that is, whether a variable of an optimised run holds the value that the
 //! programmer expects where a debugger stops.
 //!
-//! The programmer thinks of the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross 1996).
-//! Here that program also ran, on the same input, so nothing has to be predicted. The analysis
-//! finds the optimised run's stop in the other run and reads both values. The executions of the
-//! variable's assignments show which assignments were moved or removed. Similar methods use
-//! possible instead of actual executions. One is dynamic currency determination (Dhamdhere and
-//! Sankaranarayanan 1998), also on timestamped paths (Agrawal and Zhang 2001, section 4.3).
+//! The programmer reasons about the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross
+//! 1996). Here that program also ran, on the same input, so nothing has to be predicted. The
+//! analysis finds the optimised run's stop in the other run and reads both values. The executions
+//! of the variable's assignments show which assignments were moved or removed. Dynamic currency
+//! determination (Dhamdhere and Sankaranarayanan 1998) is a similar method that uses possible
+//! executions instead of actual ones. Agrawal and Zhang (2001, section 4.3) perform it on
+//! timestamped paths.
 //!
 //! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one call
 //! that both make to the next, and counts the parts of the line in between ([`align`]).

@@ -48,16 +48,16 @@ pub struct Moments {
     pub pairs: Vec<Option<u32>>,
 }
 
-/// The number of times that functions may be excluded because their calls differ in order. After
-/// that, only host calls are compared.
+/// The maximum number of times that functions are excluded because their calls differ in order.
+/// After that, only host calls are compared.
 const TRIALS: usize = 24;
 
-/// Finds which arrivals at a line correspond. `a` is the unoptimised run, `b` the optimised one.
-/// For code executed more than `most` times, only the beginning is considered. `progress` receives
-/// the current block of the optimised run.
+/// Finds which arrivals at a line correspond. `a` is the unoptimised run, and `b` is the optimised
+/// run. Both walks stop as soon as either run has more than `most` stops or parts. `progress`
+/// receives the current block of the optimised run.
 ///
-/// Time is linear in both runs. It is several times as long if their calls turn out to be in
-/// different orders.
+/// Time is linear in the length of both runs. It is several times as long if their calls turn out
+/// to be in different orders.
 ///
 /// # Errors
 /// If a path cannot be read, or the runs did not call the host in the same way.

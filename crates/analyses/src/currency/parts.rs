@@ -42,7 +42,8 @@ pub(super) struct LineParts {
 }
 
 impl LineParts {
-    /// Finds the code of a version's line. Linear in the bodies of the functions that have it.
+    /// Finds the code of a version's line. Time is linear in the bodies of the functions that
+    /// contain it.
     pub(super) fn new<S: Segments>(
         version: &Version<'_, '_, S>,
         names: &mut OperatorNames,

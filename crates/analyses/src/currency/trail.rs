@@ -20,8 +20,8 @@ pub struct Stop {
 pub enum Unit {
     /// All code that a block has for a column.
     Column(u32),
-    /// A single operator of a column, by a number for its name. A block of an unrolled loop has
-    /// several.
+    /// A single operator of a column, identified by a number for its name. A block of an unrolled
+    /// loop may contain the operator several times.
     Operator(u32, u32),
     /// A matched statement, by the number of its counterpart in the unoptimised version.
     Matched(u32),

@@ -267,7 +267,6 @@ where
         self.trail.open.dedup();
     }
 
-    /// Returns the events found.
     pub(super) fn finish(mut self) -> Trail {
         self.trail.of_stops.sort_unstable();
         self.trail.of_stops.dedup();

@@ -20,16 +20,17 @@ use afterimage_profile::{ProfileError, stops};
 /// The place inside a block where the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastStep {
-    /// The first operator of the block that was not executed. An operator that trapped counts as
-    /// not executed.
+    /// The first operator in the block that the run did not execute. An operator that trapped
+    /// counts as not executed.
     pub next: OpId,
 }
 
 impl LastStep {
-    /// Returns the last step of a run with this end. `module` contains the bytes of the program.
+    /// Returns the last step of a run that ended as `end` describes. `module` contains the bytes of
+    /// the program.
     ///
     /// # Errors
-    /// If the program has no such place.
+    /// If the program does not contain the place where the run ended.
     pub fn of(program: &Program, module: &[u8], end: &End) -> Result<Option<Self>, ProfileError> {
         let stops = stops(program, &OperatorIndex::new(program, module), end)?;
         let Some(stop) = stops.first() else {
@@ -113,8 +114,8 @@ pub(super) struct Alike {
 }
 
 impl RunCalls {
-    /// Collects the calls of a run. Time is linear in its grammar and the blocks of its unique path
-    /// traces. `last` is the place where the run ended, if it ended inside a block.
+    /// Collects the calls of a run. Time is linear in the run's grammar and in the blocks of its
+    /// unique path traces. `last` is the place where the run ended, if it ended inside a block.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -232,7 +233,7 @@ impl RunCalls {
         }
     }
 
-    /// Returns the steps after which a call calls functions of the program.
+    /// Returns the steps of a call after which it calls functions of the program.
     fn called(&self, id: CallId) -> Vec<Entry> {
         let mut called: Vec<Entry> = Vec::new();
         for run in self.wpp.calls.calls(id) {

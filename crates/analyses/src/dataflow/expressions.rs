@@ -18,7 +18,6 @@ pub(super) struct Expression(u32);
 /// operator count as leaves, however they are computed.
 const MOST_LEAVES: usize = 8;
 
-/// The form of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     /// A constant.
@@ -60,7 +59,6 @@ pub(super) struct Access {
 /// a new value.
 pub(super) struct Expressions {
     shapes: Vec<Shape>,
-    /// The leaves of each expression.
     leaves: Vec<Box<[ValueId]>>,
     of_value: Vec<Option<Expression>>,
     /// The addresses that are constants, by expression.

@@ -20,7 +20,8 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 pub enum Fact {
     /// The result of a load or pure operator is already available. Earlier in the call, it was
     /// read, written or computed in the same way, from values that have not been recomputed since.
-    /// As far as is known without addresses, the memory that was read has not been overwritten.
+    /// For a load, no operation since then can have overwritten the memory, judging from the code
+    /// and the path alone.
     Available,
     /// The operator reads a local. The fact is the definition of that local that reaches the
     /// operator.
@@ -62,7 +63,7 @@ pub enum FactError {
     NotPure,
 }
 
-/// The number of executions for which the fact holds, and why.
+/// The answer to a question about a fact at all executions of an operator.
 #[derive(Clone, Debug, Default)]
 pub struct FactAnswer {
     /// The number of executions of the operator.
@@ -73,8 +74,8 @@ pub struct FactAnswer {
     pub decided: Vec<(Option<Decider>, u64)>,
     /// The number of calls in which the operator was executed.
     pub calls: u64,
-    /// The requested number of answers, each for one path trace and the decisions of its callees.
-    /// Answers that cover the most calls come first.
+    /// Up to the requested number of answers, each for one path trace and the decisions of its
+    /// callees. Answers that cover the most calls come first.
     pub paths: Vec<PathAnswer>,
     /// The total number of path answers.
     pub all_paths: u64,
@@ -311,7 +312,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns the decisions of calls.
+    /// Returns the effects of all calls on a fact.
     fn summaries(
         &self,
         callees: Callees,

@@ -20,7 +20,6 @@ pub struct Instances<'a> {
     pub(super) of_call: FxHashMap<CallId, usize>,
     /// The entry of the call in which the run ended inside a block.
     pub(super) last: Option<usize>,
-    /// The possible deciders.
     pub(super) deciders: Vec<Option<Decider>>,
     /// For each subtree, the numbers of its executions and blocks.
     pub(super) counts: Vec<u64>,
@@ -35,7 +34,7 @@ pub(super) struct Own {
     parts: Vec<(usize, Series)>,
 }
 
-/// Timestamps with rank and select.
+/// Timestamps that can be counted and found by position (rank and select).
 pub(super) struct Ranked {
     series: Series,
     /// For each entry, the number of timestamps in the entries before it.
@@ -238,7 +237,7 @@ impl Instances<'_> {
         self.total
     }
 
-    /// Returns the executions in a call itself. `is_last` says that this call is the innermost one
+    /// Returns the executions in a call itself. `is_last` says that this call is the innermost call
     /// that never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
@@ -314,7 +313,7 @@ impl Instances<'_> {
         }
     }
 
-    /// Corrects a count of executions for the call in which the run ended. It may have fewer
+    /// Corrects a count of executions for the call in which the run ended. That call may have fewer
     /// executions than the calls with which it is grouped.
     fn with_last(&self, count: u64) -> u64 {
         let Some(innermost) = self.calls.innermost() else {

@@ -27,7 +27,7 @@ pub(super) struct Listing<'i> {
     decided: Vec<u64>,
     /// The number of all remaining executions.
     left: u64,
-    /// The number of the last execution that has been passed so far.
+    /// The number of executions passed so far.
     number: u64,
     steps: u64,
     folded: Folded,

@@ -98,7 +98,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// Bytes of memory.
+/// The bytes of memory that a load reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bytes {
     pub memory: u32,
@@ -145,7 +145,7 @@ impl Decider {
     }
 }
 
-/// The deciders, numbered.
+/// Numbers the deciders.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     known: RefCell<(Vec<Decider>, FxHashMap<Decider, u32>)>,

@@ -29,17 +29,18 @@ pub(super) fn position(op: OpId) -> u32 {
 }
 
 impl OwnEvents {
-    /// Adds a site that decides where a block begins.
+    /// Adds a site that decides the fact at the beginning of a block.
     pub fn at_begin(&mut self, block: BlockId, site: Site) {
         self.add(block, BEGIN, site);
     }
 
-    /// Adds a site that decides at an operator. The operator must follow those added before.
+    /// Adds a site that decides the fact at an operator. The operator must follow the operators
+    /// added before.
     pub fn at_operator(&mut self, block: BlockId, op: OpId, site: Site) {
         self.add(block, position(op), site);
     }
 
-    /// Adds a site that decides if a block's final call reaches the host.
+    /// Adds a site that decides the fact whenever a block's final call reaches the host.
     pub fn at_host(&mut self, block: BlockId, site: Site) {
         self.hosts.insert(block, site);
     }
@@ -50,7 +51,8 @@ impl OwnEvents {
         events.insert(after, (position, site));
     }
 
-    /// Returns the site that decides if the block's final call through a table reaches the host.
+    /// Returns the site that decides the fact whenever the block's final call through a table
+    /// reaches the host.
     pub fn host(&self, block: BlockId) -> Option<Site> {
         self.hosts.get(&block).copied()
     }
@@ -75,7 +77,7 @@ impl OwnEvents {
     }
 }
 
-/// Asks which site decides before, or after, each execution of an operator.
+/// A query for the site that decides the fact before, or after, each execution of an operator.
 pub(super) struct FactQuery<'a> {
     pub direction: Direction,
     pub block: BlockId,
@@ -158,7 +160,7 @@ struct Of<'a> {
     effects: &'a CallEffects,
     /// The steps after which functions of the program are called.
     called: &'a Series,
-    /// The first operator of the last block that was not executed.
+    /// The first operator in the last block that the run did not execute.
     last: Option<OpId>,
 }
 

@@ -13,9 +13,9 @@ use super::question::{FactQuery, position};
 /// The number of executions merged at a time.
 const GATHERED: usize = 1 << 12;
 
-/// Finds what decides each execution in question, in calls that are alike. For each question, in
-/// order, returns the times of the executions and the answers. Each question comes with the number
-/// of the call effects that matter to it.
+/// Finds the site that decides each execution in question, in calls that are alike. For each
+/// question, in order, returns the times of the executions and the answers. Each question comes
+/// with the number of the call effects that matter to it.
 ///
 /// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is linear
 /// in the executions in question.
@@ -46,7 +46,7 @@ pub(super) fn scan(
 enum BlockFacts {
     /// The block was not examined.
     Unknown,
-    /// Nothing in the block decides anything or is in question.
+    /// The block has no deciding site, and no execution in question.
     Plain,
     /// The site that decides a query through the whole block, not counting a call at its end.
     Own(Option<Site>),
@@ -59,7 +59,6 @@ struct Scan<'a> {
     calls: Pointer<'a, (Entry, Site)>,
     /// The steps after which functions of the program are called.
     called: Pointer<'a, Entry>,
-    /// The known facts, by block.
     known: Vec<BlockFacts>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
@@ -264,7 +263,7 @@ impl<'a, T> Pointer<'a, T> {
     }
 }
 
-/// Timestamps, ascending, that become series.
+/// Gathers ascending timestamps and combines them into series.
 #[derive(Default)]
 struct Gathered {
     times: Times,

@@ -42,8 +42,8 @@ impl Alike {
     pub const MOST: usize = 64;
 }
 
-/// Returns the differences between two modules. Returns `None` if the modules are not alike. O(size
-/// of the modules).
+/// Returns the differences between two modules, or `None` if the modules are not alike. O(size of
+/// the modules).
 pub fn alike(a: Module<'_>, b: Module<'_>) -> Option<Alike> {
     if a.0.functions.len() != b.0.functions.len() {
         return None;
@@ -173,8 +173,8 @@ fn part_of<'m>(module: &'m [u8], section: &Payload<'_>) -> Option<&'m [u8]> {
     }
 }
 
-/// Iterates over the sections other than custom ones. Yields `None` for a section that cannot be
-/// read.
+/// Iterates over the sections that are not custom sections. Yields `None` for a section that cannot
+/// be read.
 fn sections(module: &[u8]) -> impl Iterator<Item = Option<(u8, Payload<'_>)>> {
     let payloads = Parser::new(0).parse_all(module);
     payloads.filter_map(|payload| match payload {

@@ -12,7 +12,7 @@ use super::DiffError;
 pub struct Parting {
     /// The time of the first block that differs. All blocks before it are the same.
     pub time: u64,
-    /// The last block that both executed; `None` if the first block differs.
+    /// The last block before the difference; `None` if the first block differs.
     pub before: Option<(FuncId, BlockId)>,
     /// The block that the first execution enters next. `None` if that execution has ended.
     pub a: Option<(FuncId, BlockId)>,

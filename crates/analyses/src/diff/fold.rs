@@ -4,7 +4,7 @@
 //! So the steps of the operators are hashed instead of the registers. The result does not depend on
 //! how the path is cut into nodes, which may differ between two recordings. Blocks, values and
 //! accesses are three sequences, each in the order of the run. If two runs have equal numbers after
-//! the same block, they did the same up to that block, unless 128 bits collide.
+//! the same block, they did the same up to that block, unless two 128-bit hashes collide.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -63,8 +63,8 @@ struct FoldedRegister {
     wide: bool,
 }
 
-/// The registers of a node to fold, which are results, and the operands of instructions without
-/// results.
+/// The registers to fold when a node is executed. They hold results, and the operands of
+/// instructions without results.
 #[derive(Debug, Default)]
 struct Template {
     blocks: Vec<u64>,
@@ -214,7 +214,7 @@ impl Observer for Folder {
 /// The state of a run while it is hashed.
 pub(super) struct Folding<'a, S: Segments> {
     steps: Steps<'a, S>,
-    /// The functions whose operators' steps are folded.
+    /// The functions for which the steps of operators are folded.
     stepped: &'a HashSet<FuncId>,
     plans: Plans<'a, S>,
     templates: Vec<Option<Rc<Template>>>,

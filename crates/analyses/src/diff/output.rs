@@ -13,7 +13,7 @@ use afterimage_replay::steps::Follower;
 /// The first difference in the output of two executions to one file descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputDifference {
-    /// The file descriptor: 1 is standard output, 2 standard error.
+    /// The file descriptor, which is 1 for standard output and 2 for standard error.
     pub descriptor: u32,
     /// The number of equal bytes before the first difference.
     pub offset: u64,
@@ -21,9 +21,9 @@ pub struct OutputDifference {
     pub before: Vec<u8>,
     /// The number of the line with the difference, from 1.
     pub line: u64,
-    /// The first execution's output from the difference on. `None` if there is no more.
+    /// The first execution's output from the difference on. `None` if this output has ended.
     pub a: Option<Written>,
-    /// The second execution's output from the difference on. `None` if there is no more.
+    /// The second execution's output from the difference on. `None` if this output has ended.
     pub b: Option<Written>,
 }
 
@@ -40,7 +40,7 @@ pub struct Written {
     pub op: OpId,
 }
 
-/// The output of two executions, compared.
+/// The result of comparing the output of two executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
     /// The first difference for each file descriptor, ascending; empty if there is none.

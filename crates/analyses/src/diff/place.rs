@@ -1,4 +1,4 @@
-//! Finds places in the program and in the run.
+//! Finds the open calls at a moment of a run, and counts the executions of an operator.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
@@ -17,8 +17,8 @@ pub struct CallPlace {
     pub time: u64,
 }
 
-/// Returns at most `most` of the calls that are open when block T is executed, innermost first.
-/// Activations entered by a tail call or by the host have no call.
+/// Returns at most `most` of the calls that are open when block `time` is executed, innermost
+/// first. Activations entered by a tail call or by the host have no call.
 ///
 /// # Errors
 /// If the path cannot be read.
@@ -59,8 +59,8 @@ where
     Ok(calls)
 }
 
-/// Returns how many times an operator's block was executed up to and including block T. This is the
-/// number of the operator's execution in block T.
+/// Returns how many times an operator's block was executed up to and including block `time`. This
+/// is the number of the operator's execution in that block.
 ///
 /// # Errors
 /// If the path cannot be read.

@@ -17,9 +17,11 @@ use crate::matching::StatementSite;
 pub enum Predicate {
     /// Some value is less than 0.
     Negative,
-    /// Some value is 0. For a test or branch, it did not hold or was not taken.
+    /// Some value is 0. A test that does not hold counts as 0, and so does a branch that is not
+    /// taken.
     Zero,
-    /// Some value is greater than 0. For a test or branch, it held or was taken.
+    /// Some value is greater than 0. A test that holds counts as 1, and so does a branch that is
+    /// taken.
     Positive,
     /// Some value is greater than this number.
     Above(Number),
@@ -111,8 +113,8 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
             _ => Some(next),
         },
     )?;
-    // Liblit's Increase compares the share of failing executions among those where the predicate
-    // holds with the share among those where it was observed.
+    // Liblit's Increase compares two shares of failing executions: among the executions where the
+    // predicate holds, and among the executions where it was observed.
     let increases = counts.0 * (executed[0] + executed[1]) > executed[0] * (counts.0 + counts.1);
     increases.then_some(RankedValue {
         place,
@@ -135,8 +137,8 @@ fn holds(predicate: Predicate, range: &Range) -> bool {
     }
 }
 
-/// Compares two predicates by ef² / (ef + ep), which is the square of the coefficient times a
-/// factor common to all.
+/// Compares two predicates by ef² / (ef + ep). This is the square of Ochiai's coefficient, times a
+/// factor common to all predicates.
 fn telling(x: (usize, usize), y: (usize, usize)) -> Ordering {
     let part = |(failing, passing): (usize, usize)| {
         let failing = failing as u128;

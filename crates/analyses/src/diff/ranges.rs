@@ -49,7 +49,7 @@ pub struct Range {
     pub smallest: Number,
     /// The largest value.
     pub largest: Number,
-    /// Whether any value was less than 0, equal to 0, and greater than 0.
+    /// Whether any value was less than 0, whether any was 0, and whether any was greater than 0.
     pub signs: [bool; 3],
 }
 
@@ -169,7 +169,7 @@ impl Take for Ranges<'_> {
     }
 }
 
-/// Collects the ranges of all executed statements that produce numbers. NaNs are in no range.
+/// Collects the ranges of all executed statements that produce numbers. NaNs are ignored.
 ///
 /// Time is linear in the run, and memory in the program.
 ///

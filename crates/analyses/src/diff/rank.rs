@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use afterimage_profile::Line;
 
-/// A line, with the number of executions in which the line ran.
+/// A line, with the numbers of failing and of passing executions in which the line ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedLine {
     /// The line.
@@ -14,8 +14,8 @@ pub struct RankedLine {
     pub failing: usize,
     /// The number of passing executions in which the line ran.
     pub passing: usize,
-    /// Ochiai's coefficient. It is 1 if the line ran in all failing executions and in no passing
-    /// one, and 0 if it ran in no failing one.
+    /// Ochiai's coefficient. It is 1 if the line ran in exactly the failing executions, and 0 if it
+    /// ran in none of them.
     pub score: f64,
     /// The numbers of arrivals at the line, in all failing and in all passing executions.
     pub arrivals: [u64; 2],
@@ -25,11 +25,11 @@ pub struct RankedLine {
 /// first. Lines that ran in no failing execution are left out. An execution is represented by the
 /// number of arrivals at each line.
 ///
-/// The measure is Ochiai's. It is `ef / √((ef + nf) · (ef + ep))`. Abreu, Zoeteweij and van Gemund
-/// (2007, section 4) found it the best of the usual measures. Here `ef` and `ep` are the numbers of
-/// failing and passing executions in which the line ran, and `nf` is the number of failing
-/// executions in which it did not. The order is computed in integers; `score` is only for display.
-/// O(lines · executions).
+/// The measure is Ochiai's coefficient, `ef / √((ef + nf) · (ef + ep))`. Abreu, Zoeteweij and van
+/// Gemund (2007, section 4) found it the best of the usual measures. Here `ef` and `ep` are the
+/// numbers of failing and passing executions in which the line ran, and `nf` is the number of
+/// failing executions in which it did not. The order is computed in integers, and `score` is only
+/// for display. O(lines · executions).
 pub fn rank_lines(
     passing: &[BTreeMap<Line, u64>],
     failing: &[BTreeMap<Line, u64>],

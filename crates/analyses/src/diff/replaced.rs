@@ -1,5 +1,5 @@
-//! Compares the results of replaced operators with the results that the original operators would
-//! have had in their place.
+//! Compares the results of operators that replaced others with the results that the original
+//! operators would have had.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use super::alike::{Module, Replaced};
 use super::{DiffError, Side};
 use afterimage_replay::steps::{Follower, Plan, Plans, StepsError, Value};
 
-/// The effect of replacing one operator by another.
+/// The effect of replacing one operator with another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
     /// The number of executions of the replacing operator.
@@ -170,7 +170,7 @@ struct Site {
     block: u32,
     /// The number of instructions of the node that precede the operator.
     before: usize,
-    /// Whether the operator is itself an instruction. If so, it is the next one.
+    /// Whether the operator is itself an instruction. If so, it is the next instruction.
     is_instruction: bool,
     compared: Option<Compared>,
 }

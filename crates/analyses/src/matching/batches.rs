@@ -1,4 +1,4 @@
-//! Follows a run on one thread while another consumes the events of its statements.
+//! Follows a run on one thread while another thread consumes the events of its statements.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;
@@ -190,7 +190,7 @@ fn take_all(listener: &mut impl Listen, full: &Receiver<Batch>, empty: &Sender<B
     }
 }
 
-/// Follows a run to its end, while another thread consumes the events of its statements, which is
+/// Follows a run to its end. Another thread consumes the events of the run's statements, which is
 /// half the work. The functions in `standing` stand alone. If `standing` is `None`, all functions
 /// do.
 pub(super) fn follow_taking<S: Segments, T>(

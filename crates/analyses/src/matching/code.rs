@@ -10,7 +10,7 @@ use wasmparser::Operator;
 
 use afterimage_replay::steps::name;
 
-/// Facts about an operator.
+/// The facts about an operator that matching uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OperatorFacts {
     pub class: Class,

@@ -66,7 +66,7 @@ struct Sketches {
     length: u64,
     /// The number of the current part of the run.
     window: usize,
-    /// The first time after the current part.
+    /// The time at which the next part begins.
     behind: u64,
     written: Written,
     entered: FxHashMap<FuncId, Entered>,
@@ -158,8 +158,8 @@ impl Take for Sketches {
 /// Follows a run from beginning to end and sketches every statement, on another thread if possible.
 /// Jumps and returns are not sketched, because they have no values.
 ///
-/// Time is linear in the run. Needs the machine's memory, as much again as the guest writes to, and
-/// 1,000 to 2,000 bytes for each executed statement of the program.
+/// Time is linear in the run. Memory holds the machine, as many bytes again as the guest writes to,
+/// and 1,000 to 2,000 bytes for each executed statement of the program.
 ///
 /// # Errors
 /// If the run cannot be followed.

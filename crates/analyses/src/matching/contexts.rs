@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 /// The largest number of calls in a context.
 const DEEPEST: u32 = 24;
-/// The upper bound of the limit on the operators of all contexts together. The limit itself is
+/// The upper bound for the limit on the operators of all contexts together. The limit itself is
 /// [`TIMES`] times the number of the program's operators.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// The lower bound of that limit.
+/// The lower bound for that limit.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
@@ -32,7 +32,7 @@ pub(super) struct Context {
     pub depth: u32,
 }
 
-/// All contexts, including the open ones.
+/// All contexts of a run, and the stack of open activations.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     /// The functions that stand alone; `None` if all do.
@@ -57,7 +57,7 @@ impl Contexts {
         }
     }
 
-    /// Whether all functions stand alone. Open activations then need not be known.
+    /// Whether all functions stand alone. If they do, open activations are not tracked.
     pub fn is_flat(&self) -> bool {
         self.standing.is_none()
     }

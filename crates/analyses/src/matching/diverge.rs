@@ -46,7 +46,7 @@ pub struct Divergence {
     pub decided: Option<[bool; 2]>,
     /// The times of the two executions.
     pub times: [u64; 2],
-    /// Whether both executions took the same operands.
+    /// The relation between the operands of the two executions.
     pub took: Took,
     /// The reason for the difference.
     pub origin: Origin,
@@ -95,15 +95,15 @@ pub enum Origin {
     /// of its value acts differently or has no known counterpart.
     Computed,
     /// The statement takes a different value from memory, from an argument, or from a statement
-    /// without a known counterpart. No producer of its operands differed earlier. Wrong matches
-    /// also look like this, as do statements that compute differently while all users of their
-    /// values do the same.
+    /// without a known counterpart. No producer of its operands differed earlier. Wrongly matched
+    /// statements also have this origin. So do statements that compute differently although all
+    /// users of their values do the same.
     Read,
     /// A statement that produced one of its operands differed earlier.
     Passed,
 }
 
-/// The least likelihood of pairs that come before the others.
+/// The least likelihood of the pairs that come first within their origin.
 const LIKELY: f32 = 0.5;
 /// The largest number of pairs to examine.
 const PAIRS: usize = 2048;
@@ -123,7 +123,7 @@ struct Open {
     b: u32,
     /// The number of executions at the beginning that are known to be the same.
     same: u64,
-    /// The number of executions at the beginning among which one differs.
+    /// The number of executions at the beginning that are known to include a differing execution.
     differ: u64,
 }
 
@@ -137,8 +137,8 @@ struct Open {
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
 /// those whose producers correspond. Both runs are followed again, at the same time. They are
-/// followed twice if thousands of executions lie between the known ones. Only the first run reports
-/// progress.
+/// followed twice if thousands of executions lie between the known executions. Only the first run
+/// reports progress.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -573,8 +573,8 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
-        // The result of a changed operator may differ from the first execution on. Everything after
-        // it may then take different paths.
+        // The result of a changed operator may differ from the first execution on. The versions may
+        // then take different paths.
         let computes = matches!(class, Class::Compute | Class::Test);
         let other = !evidence.operator && computes && (takes || evidence.same_code);
         let comparable = equally_often && takes || evidence.same_code || other;

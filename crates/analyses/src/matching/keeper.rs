@@ -21,7 +21,7 @@ pub(super) struct Kept {
 }
 
 /// A stretch of a statement's executions, from number `after` + 1 to number `last`. Every
-/// `stride`-th execution and the last one are kept.
+/// `stride`-th execution and the last execution are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     /// The calls through which the statement is executed.

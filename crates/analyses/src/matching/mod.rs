@@ -6,7 +6,7 @@
 //!
 //! [`match_runs`] finds more counterparts, but follows both runs again. If the second version
 //! inlined a function, it separates that function's statements by the calls through which they are
-//! executed. Then it compares the statements executed at the same time in both versions.
+//! executed. Then it compares the statements executed in corresponding stretches of both runs.
 //!
 //! ```no_run
 //! use afterimage_program::Program;

@@ -39,7 +39,8 @@ pub(super) struct Producers<'a> {
 }
 
 impl<'a> Producers<'a> {
-    /// Prepares the functions that were executed. Linear in their bodies, once for each context.
+    /// Prepares the functions that were executed. Time is linear in their bodies, each counted once
+    /// for each context.
     pub fn new(
         program: &'a Program,
         types: &'a Types<'a>,

@@ -23,8 +23,7 @@ const LONGEST: usize = 300;
 /// The number of the first version's executions to keep before a stretch's first anchor and after
 /// its last anchor.
 const ROOM: usize = 48;
-/// The number of the first version's executions after which executions that no stretch needs are
-/// dropped.
+/// The number of the first version's executions between removals of those that no stretch needs.
 const FORGET: usize = 4 * ROOM;
 /// The largest number of executions in the counterpart of a stretch.
 const FIRST: usize = 3000;
@@ -100,7 +99,8 @@ struct Chooser {
     stretches: Vec<Stretch>,
 }
 
-/// Whether the k-th execution of a statement is wanted: 1, 2, 3, 4, 6, 8, 12, 16, …
+/// Whether the k-th execution of a statement is wanted. The wanted executions are 1, 2, 3, 4, 6, 8,
+/// 12, 16, …
 fn is_wanted(k: u64) -> bool {
     k < 4 || k.is_power_of_two() || (k.is_multiple_of(3) && (k / 3).is_power_of_two())
 }
@@ -160,7 +160,7 @@ impl Take for Chooser {
     }
 }
 
-/// A stretch of the first run that has begun.
+/// A stretch of the first run that has begun but is not complete.
 struct Open {
     found: Counterpart,
     /// Whether the stretch has reached its last execution.

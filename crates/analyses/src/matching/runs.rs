@@ -29,8 +29,8 @@ pub struct Matched {
     pub(super) matching_apart: Matching,
 }
 
-/// Finds a counterpart in the first run for each statement of the second run, which is of the
-/// optimised version. The first stage compares all executions of each statement. The second
+/// Finds a counterpart in the first run for each statement of the second run, which executed the
+/// optimised version. The first stage compares all executions of each statement. The second stage
 /// compares executions in corresponding stretches of both runs.
 ///
 /// If the second version inlined a function, each copy does part of the function's work in the
@@ -43,7 +43,7 @@ pub struct Matched {
 /// sequence of calls by which it is separated.
 ///
 /// # Errors
-/// If a run cannot be followed, or the first run differs from the sketched one.
+/// If a run cannot be followed, or the first run differs from the sketched run.
 pub fn match_runs<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,

@@ -1,4 +1,4 @@
-//! Finds computations of the second version that are wrong from their first execution on. Such
+//! Finds computations of the second version that are wrong from their first execution on. These
 //! computations have no counterpart in the first version.
 
 use std::cmp::Reverse;
@@ -10,8 +10,8 @@ use super::Sketched;
 use super::diverge::did_the_same;
 use super::runs::Matched;
 
-/// A suspicious computation of the second version. Its operands correspond, but no possible
-/// counterpart has its first result. Or it has a different operator in an otherwise identical
+/// A suspicious computation of the second version. Either its operands correspond but no possible
+/// counterpart has the same first result, or it has a different operator in an otherwise identical
 /// function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
@@ -31,18 +31,18 @@ pub struct Suspect {
 /// The least likelihood at which a match is accepted as the counterpart.
 const LIKELY: f32 = 0.5;
 /// The least number of wrong statements that must depend on a suspect. In bzip2, Lua and zstd at
-/// -O2, where nothing is wrong, 11, 31 and 21 computations have one such statement.
+/// -O2, where nothing is wrong, one dependent statement seems wrong for 11, 31 and 21 computations.
 const WRONG: usize = 3;
 /// The largest number of dependent statements to examine for one suspect.
 const FOLLOWED: usize = 256;
 
-/// Finds suspects. Those with the most wrong statements depending on them come first.
+/// Finds suspects. Suspects on which the most wrong statements depend come first.
 ///
 /// A suspect's producers did what their likely counterparts did, at least in their first
 /// executions. The suspect itself differs from all its matches, even in its first execution. At
 /// least three later statements that certainly have counterparts are also wrong from the first
 /// execution on. Computations that have a different operator in an otherwise identical function,
-/// and did not do the same, come before all others.
+/// and computed different values, come before all others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
 /// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes in
@@ -84,7 +84,6 @@ pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     found
 }
 
-/// The state of the search.
 struct Search<'m> {
     versions: [&'m Version; 2],
     /// The matching in which the first version's statements are separated by calls.
@@ -130,7 +129,7 @@ impl Search<'_> {
     }
 
     /// Counts statements that were wrong from the first execution on and certainly correspond,
-    /// among the nearest statements that depend on this one.
+    /// among the nearest statements that depend on this statement.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
         let mut open = VecDeque::from([b]);

@@ -1,4 +1,4 @@
-//! Traits for receiving the values that statements produce while a run is followed.
+//! Defines the traits for receiving the values that statements produce while a run is followed.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Range;
@@ -57,7 +57,7 @@ pub(crate) struct Collected<K> {
     pub place: StatementSite,
     /// The context, that is, the calls through which the statement is executed.
     pub context: u32,
-    /// The number of the statement in the known version.
+    /// The statement's number in the version that was sketched before.
     pub number: u32,
     /// The address of the statement's last memory access.
     pub address: u64,
@@ -88,10 +88,11 @@ pub(crate) trait Take {
     /// Whether the taker needs the operands of computations.
     const TAKEN: bool = false;
 
-    /// Begins a statement that has not been executed yet.
+    /// Creates the data kept about a statement that has not been executed yet.
     fn begin(class: Class) -> Self::Kept;
 
-    /// Returns the statement's number in the known version, or `u32::MAX` if it has none.
+    /// Returns the statement's number in the version that was sketched before, or `u32::MAX` if it
+    /// has none.
     fn number(&self, _: u32, _: StatementSite) -> u32 {
         u32::MAX
     }
@@ -140,7 +141,7 @@ pub(crate) trait Listen {
     /// Begins another statement. Statements are numbered from 0 in this order.
     fn begin(&mut self, place: StatementSite, context: u32, class: Class);
 
-    /// Whether this statement has a number in the known version.
+    /// Whether this statement has a number in the version that was sketched before.
     fn is_known(&self, statement: u32) -> bool;
 
     fn gave(&mut self, statement: u32, gave: Gave, time: u64);

@@ -1,4 +1,5 @@
-//! Templates list the data to report about a node's statements when the node is executed.
+//! Makes templates, which list the data to report about a node's statements when the node is
+//! executed.
 
 use afterimage_ids::{EntityRef, FuncId, OpId};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
@@ -30,8 +31,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of registers of variables, which come first, and the number of all registers,
-    /// including registers of constants.
+    /// The number of operands that are variables, which come first, and the number of all operands,
+    /// including constants.
     constants: (u32, u32),
 }
 
@@ -107,7 +108,7 @@ impl Template {
                 Reported::Truth(register, Compared(a, b)) => {
                     let a = low[a as usize];
                     // Optimisers may exchange operands. The versions may also place the objects to
-                    // which they point differently.
+                    // which operands point at different addresses.
                     let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
                     (low[register as usize], Some(operands))
                 }

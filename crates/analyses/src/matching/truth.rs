@@ -1,24 +1,24 @@
 //! Judges matches against the line tables of both versions.
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
-//! statement from the same position that does the same. A true counterpart is of the same kind, and
-//! if it computes or compares, it has the same operator. It also has some value in common, or some
-//! difference between consecutive values, since addresses may have moved. A computation that an
-//! optimiser replaced by a different computation has no true counterpart. A match is correct if it
-//! comes from the same position.
+//! statement that comes from the same position and does the same. A true counterpart is of the same
+//! kind, and if it computes or compares, it has the same operator. It also shares some value with
+//! the statement, or some difference between consecutive values, since addresses may have moved. A
+//! computation that an optimiser replaced by a different computation has no true counterpart. A
+//! match is correct if it comes from the same position.
 //!
 //! A *position* is a file, line and column in an instance of a function, reached through the same
 //! inlined calls. A line of generic code is compiled once for each combination of types, and each
 //! of these functions may do different things. Code inlined into one function is likewise distinct
 //! from the same code inlined into another. Debug information names the functions from which a
-//! statement was compiled, and the places of the calls. They must agree for the calls that both
-//! versions inlined. Matches between any instances of the same line and column are counted
-//! separately.
+//! statement was compiled, and the places of the calls. These names and places must agree for the
+//! calls that both versions inlined. Matches between any instances of the same line and column are
+//! counted separately.
 //!
-//! Functions that are the same in both modules, operator for operator, were not recompiled
-//! (libraries usually are not). Matching their statements is easier, so these are also counted
-//! separately. The true counterpart of a statement in such a function is the same operator of the
-//! function of the same name, if both were executed.
+//! Functions that are the same in both modules, operator for operator, count as not recompiled.
+//! Library functions are usually among them. Their statements are easier to match, so they are also
+//! counted separately. The true counterpart of a statement in such a function is the same operator
+//! of the function of the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -98,8 +98,8 @@ pub struct Accuracy {
 /// The limits of the ranges of likelihood that are counted separately.
 pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
 
-/// Returns the functions of the second version that equal functions of the first in name and
-/// operators. Maps each one to its equals.
+/// Maps functions of the second version to the functions of the first version that have the same
+/// name and operators.
 fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
@@ -121,8 +121,8 @@ fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     of_b.collect()
 }
 
-/// Returns the functions of the second version that no function of the first equals in name and
-/// operators.
+/// Returns the functions of the second version for which the first version has no function with the
+/// same name and operators.
 pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
     let unchanged = unchanged(a, b);
     let of_b = b.program.functions.iter().map(|function| function.id);
@@ -211,18 +211,19 @@ pub struct Judged<'a> {
     /// Whether the first version executed a statement that does the same and comes from the same
     /// line and column, in any instance.
     pub of_column: bool,
-    /// Whether the statement is matched with one from the same line and column in any instance.
+    /// Whether the statement is matched with a statement from the same line and column in any
+    /// instance.
     pub correct_of_column: bool,
     /// The first version's statements from the same position.
     pub from_there: Vec<u32>,
     /// The true counterparts among these statements.
     pub counterparts: Vec<u32>,
-    /// Whether the statement is matched with one from the same position.
+    /// Whether the statement is matched with a statement from the same position.
     pub correct: bool,
     /// Whether the matched statement is at the same position, or did exactly the same as a true
     /// counterpart. Optimisers that merge common subexpressions keep only one of several positions.
     pub equivalent: bool,
-    /// Whether the statement is matched with one from the same line.
+    /// Whether the statement is matched with a statement from the same line.
     pub same_line: bool,
 }
 
@@ -334,9 +335,10 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
     found
 }
 
-/// Counts the wrong matches with a copy of a true counterpart. A copy has the same values in the
-/// same order, through the same calls if the second version inlined them. No comparison of values
-/// can distinguish a copy from its original. O(statements × statements of a position).
+/// Counts the wrong matches whose statement is a copy of a true counterpart. A copy has the same
+/// values in the same order, through the same calls if the second version inlined them. No
+/// comparison of values can distinguish a copy from its original. O(statements × statements of a
+/// position).
 pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     let apart = &matched.apart;
     let mut there: HashMap<StatementSite, Vec<u32>> = HashMap::new();

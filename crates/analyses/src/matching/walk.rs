@@ -96,7 +96,7 @@ pub(crate) struct Walk<'a, S: Segments, L> {
     stack: u64,
 }
 
-/// The data left after following a run.
+/// The results of following a run.
 pub(crate) struct Walked<L> {
     /// The listener to which the run was reported.
     pub listener: L,
@@ -172,8 +172,7 @@ where
         self.follow_some(false)
     }
 
-    /// Like [`follow`](Self::follow), but skips nodes without a numbered statement of the known
-    /// version.
+    /// Like [`follow`](Self::follow), but skips nodes without a statement that was numbered before.
     pub(super) fn follow_known(self) -> Result<Walked<L>, StepsError<S::Error>> {
         self.follow_some(true)
     }

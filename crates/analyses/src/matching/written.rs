@@ -1,4 +1,4 @@
-//! Records the statements that wrote the inputs of others.
+//! Records the statements that wrote the inputs of other statements.
 
 use afterimage_machine::{Labels, Range};
 use rustc_hash::FxHashMap;
@@ -113,7 +113,7 @@ impl Written {
         }
     }
 
-    /// Returns the writers by reader. Both are renumbered.
+    /// Returns the writers by reader. Writers and readers are renumbered.
     pub fn by_number(&self, numbers: &FxHashMap<u32, u32>) -> FxHashMap<u32, Vec<u32>> {
         let of = (0..).zip(&self.of);
         let of = of.filter_map(|(statement, (_, all))| {

@@ -11,9 +11,9 @@ use afterimage_replay::steps::AccessSite;
 /// is the latest access of this kind.
 ///
 /// *An execution of a pure operator* is redundant if the last computation of its expression in the
-/// same call had the same operands, bit by bit. Its source is the operator of that computation. Two
-/// operators of a function have the same expression if they are equal, including immediates, and
-/// their operands are the same values, constants or expressions in the same order. (An operator
+/// same call had the same operands, bit for bit. Its source is the operator of that computation.
+/// Two operators of a function have the same expression if they are equal, including immediates,
+/// and their operands are the same values, constants or expressions in the same order. (An operator
 /// with more than eight distinct leaves has an expression of its own.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRedundancy {
@@ -29,7 +29,7 @@ pub struct OperatorRedundancy {
     pub within: u64,
     /// The sources, most frequent first.
     pub sources: Vec<OperatorSource>,
-    /// The ways of the value from source to operator, most frequent first.
+    /// The ways that the value took from a source to the operator, most frequent first.
     pub ways: Vec<Way>,
     /// The paths in which the operator was executed, sorted by the number of redundant executions,
     /// largest first.
@@ -47,8 +47,8 @@ pub struct OperatorSource {
     pub times: u64,
 }
 
-/// The way of a value to an operator, from a Ball–Larus path of the source to a path of the
-/// operator.
+/// The way that a value takes to an operator, given as the Ball–Larus paths of the source and of
+/// the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The path in which the operator was executed.
@@ -66,7 +66,7 @@ pub struct Way {
 /// The counts of an operator in one Ball–Larus path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InPath {
-    /// The path that the counts are about.
+    /// The path to which the counts apply.
     pub path: NodeId,
     /// The number of the operator's executions in the path.
     pub executions: u64,

@@ -27,9 +27,9 @@ fn is_pure(code: Code) -> bool {
     )
 }
 
-/// Finds how redundant the expressions of a run are, by following it. Time is linear in the run.
-/// Memory is linear in the depth of recursion and in the executed operators, each counted once for
-/// every path.
+/// Follows a run and finds how redundant its expressions are. Time is linear in the run. Memory is
+/// linear in the depth of recursion and in the executed operators, each counted once for every
+/// path.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -13,11 +13,11 @@ use super::shadow::MOST_PLACES;
 use super::tracker::Tracker;
 use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 
-/// Finds how redundant the loads of a run are, by following it.
+/// Follows a run and finds how redundant its loads are.
 ///
-/// Time is linear in the run. Memory is linear in the memory that the guest touches. Up to 16 MiB
-/// of it take eight bytes per byte. The rest is stored in packed form, which is smaller if accesses
-/// are regular.
+/// Time is linear in the run. Memory is linear in the memory that the guest touches. For up to 16
+/// MiB, each byte takes eight bytes. The rest is stored in packed form, which is smaller if
+/// accesses are regular.
 ///
 /// # Errors
 /// If the run cannot be followed.

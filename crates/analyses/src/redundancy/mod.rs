@@ -1,5 +1,5 @@
-//! Finds redundant loads and expressions. Their results are already available (Zhang and Gupta
-//! 2001, section 4.3.1, "degree of redundancy").
+//! Finds loads and expressions that are redundant because their results are already available
+//! (Zhang and Gupta 2001, section 4.3.1, "degree of redundancy").
 //!
 //! ```no_run
 //! use afterimage_program::Program;

@@ -1,4 +1,4 @@
-//! Numbers the counted operators, path by path.
+//! Numbers the places, that is, the counted operators of each Ball–Larus path.
 
 use std::rc::Rc;
 

@@ -2,9 +2,10 @@
 
 use afterimage_machine::{Labels, Range};
 
-/// The upper bound of place numbers. All place numbers are smaller.
+/// The upper bound of place numbers, exclusive.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
-/// The largest number of bytes of an access. Larger accesses are cut, because no load reads more.
+/// The largest number of bytes of an access. Larger accesses are cut to this length, because no
+/// load reads more.
 const LONGEST: u64 = 16;
 /// The number of bytes whose records are stored together.
 const CHUNK: u64 = 256;
@@ -213,8 +214,7 @@ impl Shadow {
     }
 }
 
-/// Returns the layer that holds a byte's record preceded by `older` newer records, in a range's
-/// memory.
+/// Returns the layer, in the memory of `range`, for the records that `older` newer records precede.
 #[inline(always)]
 fn layer(range: Range, older: usize) -> usize {
     range.memory as usize * LAYERS + older
@@ -233,7 +233,6 @@ mod tests {
         Write,
     }
 
-    /// An access.
     #[derive(Clone, Copy, Debug)]
     struct Access {
         does: Does,

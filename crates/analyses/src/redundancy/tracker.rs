@@ -7,8 +7,8 @@ use super::places::PathOperator;
 use super::shadow::Shadow;
 use super::ways::Ways;
 
-/// Counts redundant loads. It receives, in order, the run's memory accesses, executions of paths,
-/// and calls.
+/// Receives a run's memory accesses, executions of paths, and calls in order, and counts redundant
+/// loads.
 pub(super) struct Tracker {
     memories: Shadow,
     ways: Ways,
@@ -139,9 +139,8 @@ mod tests {
         ]
     }
 
-    /// The counts for a load, which are all executions, redundant executions, and redundant
-    /// executions within the activation. Then the counts by source, and by whether both were in the
-    /// same execution of a path.
+    /// The counts for a load. `sums` holds all executions, redundant executions, and redundant
+    /// executions with a source in the same activation.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Count {
         sums: (u64, u64, u64),

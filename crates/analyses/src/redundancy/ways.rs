@@ -18,7 +18,8 @@ pub(super) struct Ways {
     from: FxHashMap<(u32, Source), u64>,
 }
 
-/// A source of a value, as its place and whether it was executed in the same execution of the path.
+/// A source of a value, given by its place and by whether it belongs to the same execution of the
+/// path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Source {
     place: u32,
@@ -31,7 +32,6 @@ struct Sum {
     executions: u64,
     redundant: u64,
     within: u64,
-    /// The last source.
     last: Source,
     /// The number of occurrences of the last source that are not in `from` yet.
     times: u64,

@@ -36,9 +36,9 @@ pub struct OneOutcome {
     pub outcome: Outcome,
     /// The number of misses up to and including this execution.
     pub missed: u64,
-    /// The number of the last execution before this one that missed.
+    /// The number of the nearest earlier execution that missed.
     pub before: Option<u64>,
-    /// The number of the first execution after this one that missed.
+    /// The number of the nearest later execution that missed.
     pub after: Option<u64>,
 }
 
@@ -155,7 +155,7 @@ impl StoredSimulation {
 
     /// Returns up to `most` executions of the site that missed, spread evenly, including the first
     /// and the last. If at least a tenth of the misses also missed the second level, samples only
-    /// those.
+    /// these misses.
     ///
     /// # Errors
     /// If the history is damaged.

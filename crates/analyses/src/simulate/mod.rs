@@ -1,5 +1,5 @@
-//! Simulates branch predictors and caches. It follows a run on the machine and feeds its branches
-//! and memory accesses to the models.
+//! Simulates branch predictors and caches. The machine follows a run, and the models receive its
+//! branches and memory accesses.
 //!
 //! There are three kinds of *branch*. A `br_if` or an `if` has a direction, which says whether the
 //! condition was true. A `br_table` has a target. A call through a table or a reference has a

@@ -74,7 +74,6 @@ impl Sites {
     }
 }
 
-/// The plans of nodes.
 pub(super) struct NodePlans<'a> {
     program: &'a Program,
     module: &'a [u8],

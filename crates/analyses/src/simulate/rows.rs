@@ -58,7 +58,7 @@ pub struct MissesRow {
 /// · log sites), plus the bodies of their functions.
 ///
 /// # Errors
-/// If the summary names something that the program does not have.
+/// If the summary names an operator that the program does not contain.
 pub fn miss_rows(
     summary: &Summary,
     operators: &Operators<'_>,

@@ -19,7 +19,7 @@ use afterimage_replay::steps::{Follower, Run, StepsError};
 /// of blocks executed before the epoch, and the epoch's bytes.
 pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + Send + Sync>> + 'k;
 
-/// Simulates a run for all specs at once, and passes on histories as they come. `stops` gives the
+/// Simulates a run for all specs at once, and passes on histories epoch by epoch. `stops` gives the
 /// position of each open activation at the end of the run. If the recording was cut off, the
 /// simulation goes as far as the log. The summaries contain the number of blocks reached. Memory
 /// does not depend on the length of the run.

@@ -80,12 +80,12 @@ pub struct StoredSimulation {
     file: TraceFile,
     /// The position of the simulation's section.
     position: usize,
-    /// The simulation's summary, which is read at once.
+    /// The simulation's summary. The history is read only on demand.
     pub summary: Summary,
 }
 
-/// The simulations of a file, in the order of its sections. If several share a name, only the last
-/// one counts.
+/// The simulations of a file, in the order of its sections. If several simulations share a name,
+/// only the last counts.
 #[derive(Debug, Default)]
 pub struct StoredSimulations {
     /// The simulations whose summaries are readable.
@@ -140,16 +140,16 @@ pub fn stored_simulation(
     found.transpose()
 }
 
-/// Returns the complete sections of simulations, by position. If several share a name, only the
-/// last one counts.
+/// Returns the complete sections of simulations, by position. If several simulations share a name,
+/// only the last counts.
 pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
     let found = named_sections(file)?.into_iter();
     Ok(found.map(|(position, _)| position).collect())
 }
 
 /// Returns the complete sections of simulations, with their names. If the first chunk of a section
-/// is damaged, the section's name is doubtful. Then it replaces no other section, but a sound
-/// section of the same name replaces it.
+/// is damaged, the section's name is doubtful. Such a section replaces no other section, but a
+/// sound section of the same name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
     let mut taken: HashSet<String> = HashSet::new();

@@ -139,7 +139,8 @@ fn check(
         snapshots: None,
         progress,
     };
-    // Epochs are cut at the same places, so they can be compared one by one as they come.
+    // Both histories are divided into epochs at the same places, so epochs can be compared one by
+    // one.
     let mut reader = stored.reader().map_err(|error| error.to_string())?;
     let mut left = reader.chunks().saturating_sub(1);
     let two = stored.summary.spec.is_two();

@@ -8,7 +8,6 @@ use afterimage_simulate::{Caches, Missed, Predictor, Recorder, Spec, Traffic};
 
 use super::plan::{NodePlan, Way};
 
-/// A model that is simulated.
 pub(super) struct Model {
     pub spec: Spec,
     engine: Engine,

@@ -44,7 +44,7 @@ impl Followed {
 pub(super) struct Stretches<'a, S: Segments> {
     pub follower: Follower<'a, S>,
     given: SyncSender<Followed>,
-    /// Processed stretches, which are filled again.
+    /// Receives processed stretches for reuse.
     back: Receiver<Followed>,
     /// For each node, whether its code was sent.
     known: Vec<bool>,

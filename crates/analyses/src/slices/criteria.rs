@@ -8,7 +8,7 @@ use afterimage_replay::state::Activation;
 use afterimage_replay::values::{Execution, Kind};
 
 /// Returns the criterion for the execution of a statement, which covers all of its operands and the
-/// fact that it was executed. Returns `None` if the execution is not one of a statement.
+/// fact that it was executed. Returns `None` if the executed operator is not a statement.
 pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     let statement = execution.statement?;
     let want = match statement.kind {
@@ -68,8 +68,8 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
-/// Returns the criterion for a variable's places in memory and globals, when its function has
-/// ended. The criterion applies to the end of the node that contains a moment.
+/// Returns the criterion for a variable's places in memory and globals, after the variable's
+/// function has ended. The criterion applies to the end of the node that contains a moment.
 pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let lasting = |piece: &&Piece| {
         matches!(

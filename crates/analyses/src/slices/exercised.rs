@@ -68,9 +68,8 @@ pub enum Direction {
     Forward,
 }
 
-/// Finds the operators reachable over at most `reach` edges. If the edges are the exercised ones,
-/// this is the slice of Agrawal and Horgan's second approach (1990, section 3.2). Linear in the
-/// edges.
+/// Finds the operators reachable over at most `reach` edges. For exercised edges, this is the slice
+/// of Agrawal and Horgan's second approach (1990, section 3.2). Time is linear in the edges.
 pub fn reachable(
     edges: &BTreeSet<Edge>,
     from: &[Operator],
@@ -113,7 +112,7 @@ pub fn is_followed(why: Why, follows: Follows) -> bool {
 }
 
 /// Returns the edges between groups of operators, with the number of edges of each kind. Edges
-/// within a group are left out. Linear in the edges.
+/// within a group are left out. Time is linear in the edges.
 pub fn grouped<G: Ord + Copy>(
     edges: &BTreeSet<Edge>,
     group: impl Fn(Operator) -> Option<G>,

@@ -1,9 +1,9 @@
-//! Reads slices of a few dependences from the stored values, without following the run.
+//! Computes slices of limited depth from the stored values, without following the run.
 //!
 //! A [slice](super::backward) of limited depth must follow the run back to the place where a wanted
 //! value was made, even if it is only a few steps away. Here each step is looked up individually,
 //! so time depends only on the size of the slice. Three cases still require following the run,
-//! because slices describe them differently from the stored values. They are bytes moved by
+//! because the stored values do not describe them as slices do. These cases are bytes moved by
 //! `memory.copy`, tables that are written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -80,7 +80,8 @@ struct Near<'n, 'a> {
     marked: BTreeSet<(u64, Option<usize>)>,
 }
 
-/// The stored values do not describe this case as slices do, so the run must be followed.
+/// Means that the run must be followed, because the stored values do not describe a case as slices
+/// do.
 pub(super) struct Left;
 
 /// The reason why a step was not taken.
@@ -342,7 +343,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((function, op, instance.time + position as u64)))
     }
 
-    /// Whether the stored values describe a point differently from slices.
+    /// Whether the stored values do not describe a point as slices do.
     fn is_left(&mut self, point: Point) -> Result<bool, Stop> {
         match point {
             Point::Inst(start, inst) => {

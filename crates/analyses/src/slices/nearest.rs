@@ -10,7 +10,7 @@ use afterimage_slice::{Criterion, Follows};
 
 use super::near::{Dependence, Point, Steps, Stop};
 
-/// The place of an operator.
+/// The line of an operator, if that line may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility<L> {
     /// The operator belongs to a line that may be shown.
@@ -24,7 +24,7 @@ pub enum Visibility<L> {
 /// The kind of a chain of dependences from one execution to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Through {
-    /// Each execution uses the value of the next one.
+    /// Each execution uses the value of the next execution.
     Values,
     /// Some execution uses a value as an address to read or write.
     Addresses,
@@ -54,7 +54,7 @@ pub struct Nearest<L> {
     pub cut: bool,
 }
 
-/// Finds the lines of the executions on which some executions depend, by distance.
+/// Finds the lines of the executions on which the given executions depend, nearest first.
 ///
 /// A data dependence has length 1 within a line and 3 between lines. An address has length 10, a
 /// branch 30, and the address of a write 60. So values come before addresses, and addresses before

@@ -28,7 +28,8 @@ pub struct SliceQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SliceAbout {
-    /// The statements of an execution of a place, such as `parser.c:42#7` or `@0x1f3#last`.
+    /// The statements at a place in one of its executions, such as `parser.c:42#7` or
+    /// `@0x1f3#last`.
     Statement {
         /// The place, with the number of its execution.
         at: String,
@@ -56,7 +57,8 @@ pub enum SliceAbout {
         /// The number of bytes.
         length: u64,
     },
-    /// The trap that ended the program. Allowed only for backward slices by executions.
+    /// The operator that killed the program, which trapped or is a call or throw. Allowed only for
+    /// backward slices by executions.
     Trap,
 }
 
@@ -116,21 +118,21 @@ impl SliceQuery {
         }
     }
 
-    /// Whether the question is about statements rather than a value.
+    /// Whether the request is about statements rather than a value.
     pub fn is_of_statements(&self) -> bool {
         matches!(self.about, SliceAbout::Statement { .. } | SliceAbout::Trap)
     }
 
-    /// Returns the reason why the parts of the question contradict each other, if they do.
+    /// Returns the reason why the parts of the request contradict each other, if they do.
     pub fn refusal(&self) -> Option<&'static str> {
         let is_forward = self.direction == Direction::Forward;
         let is_full = self.algorithm == Algorithm::Full;
         if self.chop.is_some() && is_forward {
             Some("a chop is part of a backward slice")
         } else if self.chop.is_some() && self.depth.is_some() {
-            Some("a chop takes no depth")
+            Some("a chop cannot be limited in depth")
         } else if self.about == SliceAbout::Trap && (is_forward || !is_full) {
-            Some("nothing depends on what killed the program, and its slice is by executions")
+            Some("what killed the program can be sliced only backward and by executions")
         } else if self
             .depth
             .is_some_and(|it| !(1..=Self::DEEPEST).contains(&it))

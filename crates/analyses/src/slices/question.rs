@@ -14,7 +14,8 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// The precision of a slice, least precise first. Each slice is contained in the less precise ones.
+/// The precision of a slice, least precise first. Each slice is contained in the less precise
+/// slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -74,7 +75,8 @@ impl Question {
 
 /// Converts a question about something other than a statement, such as the value of a variable, for
 /// slices by statements. The new question begins with the statements at most one dependence away,
-/// which are the producers of the value or, forward, its users. Its reach shrinks accordingly.
+/// which are the producers of the value or, for a forward slice, its users. Its reach shrinks
+/// accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///
@@ -98,7 +100,7 @@ where
 }
 
 /// Returns the statements at most `depth` dependences away that produced the value in question or,
-/// forward, used it.
+/// for a forward slice, used it.
 pub(super) fn makers<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

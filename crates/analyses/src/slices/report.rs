@@ -51,7 +51,7 @@ pub struct SlicedLine {
     pub line: Line,
     /// The number of the line's operators in the slice.
     pub operators: usize,
-    /// The largest number of executions in the slice of any one operator of the line.
+    /// The largest number of executions that any one operator of the line has in the slice.
     pub sliced: u64,
     /// The total number of executions of that operator.
     pub executed: u64,

@@ -26,8 +26,8 @@ const VERSION: u32 = 3;
 pub struct SavedSlice {
     /// The question that the slice answers.
     pub question: Question,
-    /// The question in words. For a stored slice, they are [made](in_words) from the question. The
-    /// words in the file are only for people who inspect it.
+    /// The question in words. When a slice is read, the words are [made](in_words) from the
+    /// question. The words in the file are only for people who inspect the file.
     pub about: String,
     /// The offsets of the operators in question, or of the operators at the place in question.
     pub offsets: Vec<OrigOffset>,
@@ -48,7 +48,7 @@ pub enum SavedError {
     #[error("{0}; keep it again under the same name")]
     Damaged(String),
     /// The question is about more bytes than can be stored.
-    #[error("a kept slice can be of at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
+    #[error("a kept slice can cover at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}")]
     TooLarge,
 }
 
@@ -87,8 +87,8 @@ fn is_bounded(question: &Question) -> bool {
     bytes <= MOST_BYTES
 }
 
-/// Reads the slices of a file, by name. If several share a name, the last one counts. A slice that
-/// is damaged or belongs to another program appears as an error.
+/// Reads the slices of a file, by name. If several slices share a name, the last counts. A slice
+/// that is damaged or belongs to another program appears as an error.
 ///
 /// # Errors
 /// If the file's sections cannot be listed.
@@ -150,7 +150,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
         || starts.any(|start| start > blocks)
         || blocks == u64::MAX
     {
-        return Err("it refers to more than a run has".to_owned());
+        return Err("it refers to executions or bytes that the run does not have".to_owned());
     }
     let operators = saved
         .slice
@@ -192,7 +192,7 @@ pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     }
 }
 
-/// Describes the subject of some of a question's criteria.
+/// Describes the subject of these criteria of a question in words.
 fn subject(question: &Question, criteria: &[Criterion], offsets: &[OrigOffset]) -> String {
     let wants = criteria.iter().flat_map(|criterion| &criterion.wants);
     let mut all = Vec::new();

@@ -25,7 +25,7 @@ pub struct SlicesReport {
 }
 
 /// Computes the slices stored in a file again and compares the results. Returns `None` if the file
-/// has no slices. Slices of a path other than the file's present one are skipped. `progress`
+/// has no slices. If the file's path has gaps, slices of other paths are skipped. `progress`
 /// receives the number of blocks processed so far.
 ///
 /// Takes as long as computing the slices did.
@@ -53,7 +53,7 @@ pub fn verify_slices(
         let again = match &saved {
             Ok(saved) if saved.path != identity && !is_whole => continue,
             Ok(saved) if saved.path != identity => {
-                Err("it belongs to another path than the file's; keep it again".to_owned())
+                Err("it belongs to a path other than the file's; keep it again".to_owned())
             }
             Ok(saved) => check(saved, file, program, module, &path, progress),
             Err(error) => Err(error.to_string()),
@@ -96,13 +96,13 @@ fn check(
     let from = question.from.iter();
     let from = from.map(|from| (&from.criteria, &from.operators));
     let of_statements = question.algorithm != Algorithm::Full;
-    // The value of memory or of a variable is one criterion, without statements.
+    // A question about memory or a variable has one criterion and no statements.
     stands &= !question.operators.is_empty() || question.criteria.len() == 1;
     for (criteria, operators) in from.chain([(&question.criteria, &question.operators)]) {
         let begin = |operators| begin(criteria, operators, run, log()?).map_err(message);
         let mut is_right = begin(operators)?;
-        // Slices by statements of memory and variables begin with the statements that made the
-        // value.
+        // Slices by statements, if they are about memory or variables, begin with the statements
+        // that made the value.
         if !is_right && of_statements && begin(&[])? {
             for depth in [1, 0] {
                 let made = makers(run, log()?, question, depth).map_err(message)?;

@@ -31,21 +31,21 @@ pub enum Hop {
 /// The reason why a block was not executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A branch was executed, but never in the direction of the code.
+    /// A branch was executed, but it never led toward the code.
     Branch {
         /// The block that ends with the branch.
         place: CodeBlock,
-        /// The edge in the direction of the code.
+        /// The edge that leads toward the code.
         edge: EdgeId,
         /// The number of executions after the given time.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
-        /// The execution to report, which is the last one, or the first after the given time.
+        /// The execution to report, which is the last execution, or the first after the given time.
         execution: BranchOutcome,
     },
-    /// A branch went in the direction of the code, or the function was entered, but the activation
-    /// ended before it reached the code.
+    /// A branch led toward the code, or the function was entered, but the activation ended before
+    /// it reached the code.
     Ended {
         /// The block that was executed.
         place: CodeBlock,
@@ -138,7 +138,7 @@ struct PlaceQuery {
     hop: Option<(Hop, usize)>,
 }
 
-/// Returns the steps from the first place to one on which it depends.
+/// Returns the steps from the first place to a place on which it depends.
 fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((hop, before)) = queue[this].hop {
@@ -149,14 +149,14 @@ fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     hops
 }
 
-/// The number of causes to report.
+/// The largest number of causes to report.
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// Asks about the time after block `after` began. With 0, asks about the whole run. The end of
-    /// block `after` itself counts, since control may have gone the other way there. `stopped` is
-    /// the position of the innermost activation at the end of the run, if one was open. O(blocks of
-    /// the path's nodes).
+    /// Prepares questions about the time after block `after` began, or about the whole run if
+    /// `after` is 0. The end of block `after` itself counts, since control may have gone the other
+    /// way there. `stopped` is the position of the innermost activation at the end of the run, if
+    /// one was open. O(blocks of the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
@@ -192,7 +192,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         found.map_err(|error| WhyError::Values(error.into()))
     }
 
-    /// Returns the number of times that a block was begun after the time in question.
+    /// Returns the number of times that a block began after the time in question.
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -393,7 +393,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Rc::clone(found)
     }
 
-    /// Returns where control goes from a block of a node, within its function.
+    /// Returns the block of the same function to which control goes from a block of a node.
     fn next(&self, (node, position): (NodeId, u64)) -> Result<Option<BlockId>, WhyError> {
         let blocks = &self.walk.values.path().nodes()[node].blocks;
         Ok(match blocks.get(position as usize + 1) {
@@ -402,7 +402,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// Returns the cause that the outcome of an executed branch shows.
+    /// Returns the cause to report for an executed branch.
     fn branch_cause(&self, cfg: &Cfg, place: CodeBlock, edge: EdgeId) -> Result<Cause, WhyError> {
         let to = cfg.graph.to(edge);
         let throws = matches!(cfg.edges[edge].kind, EdgeKind::CallThrow | EdgeKind::Throw);
@@ -433,7 +433,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         })
     }
 
-    /// Returns the number of times a block was executed to its end in the whole run, and the
+    /// Returns the number of times that a block was executed to its end in the whole run, and the
     /// execution to report.
     fn last_outcome(&self, place: CodeBlock) -> Result<(u64, BranchOutcome), WhyError> {
         let all = self.runs(place)?;

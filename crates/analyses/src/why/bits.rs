@@ -1,5 +1,5 @@
-//! Tracks which bits of a value are followed back. They may be the bits of a member that shares its
-//! bytes with others, or the bits that a mask or shift keeps.
+//! Tracks which bits of a value are followed back. Examples are the bits of a member that shares
+//! its bytes with others, and the bits that a mask or shift keeps.
 
 use std::ops::Range;
 
@@ -60,8 +60,8 @@ impl BitsQuery {
         walk.back_from(self.at, self.bits)
     }
 
-    /// Returns the bits of a register. `None` stands for all bits. It is also returned if any bit
-    /// is not among the lowest 64.
+    /// Returns the bits of a register. Returns `None` for all bits, and also if any bit is not
+    /// among the lowest 64.
     pub fn mask(self) -> Option<u64> {
         self.bits.or(match self.at {
             At::Part(_, _, part) if part.first + part.length <= 8 => {
@@ -108,7 +108,7 @@ fn shifted_up(bits: u64, count: u64) -> u64 {
 /// Returns the bits of memory that a load read to produce these bits of its result.
 pub(super) fn read(load: Load, bits: u64) -> u64 {
     let all = low(8 * u64::from(load.bytes));
-    // The bits above the bits that were read repeat the highest of those bits.
+    // Higher bits repeat the highest bit that was read.
     let is_sign = load.sign != 0 && bits & !all != 0;
     if is_sign {
         bits & all | all ^ (all >> 1)

@@ -93,14 +93,14 @@ pub struct Operand {
     pub value: Bits,
     /// Whether the operand is a constant of the code.
     pub constant: bool,
-    /// Whether all operands are constants and this one was passed, returned, or set in another
+    /// Whether all operands are constants and this operand was passed, returned, or set in another
     /// block.
     pub elsewhere: bool,
     /// The register of the operand.
     pub register: Register,
 }
 
-/// The limit on how much more of the run's values may be built.
+/// The work that may still be spent on building values of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// Enough to continue, and also to search for operands that lead to host input.
@@ -113,7 +113,7 @@ pub enum Room {
 
 /// Goes back from a value, step by step.
 ///
-/// Among several operands, it follows the first in this list that exists:
+/// Among several operands, the chain follows the first in this list that exists:
 ///
 /// 1. Among the operands that lead to host input within a thousand links, the operand on the
 ///    shortest way to it. Ways are measured in computing operators.
@@ -308,7 +308,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(values.value(instance, register)?))
     }
 
-    /// Returns how something was computed, and where to continue.
+    /// Returns how a value was computed, and where to continue.
     fn made(
         &mut self,
         computed: Computed,

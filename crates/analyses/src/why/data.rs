@@ -21,8 +21,8 @@ pub struct DataPart {
 const SHOWN: usize = 16;
 
 /// Finds the part of a data segment that initialises bytes of memory. If several segments cover the
-/// first byte, the last one counts. Returns `None` if no segment does, so that the bytes are zero.
-/// Linear in the module.
+/// first byte, the last segment counts. Returns `None` if no segment does, so that the bytes are
+/// zero. Time is linear in the size of the module.
 ///
 /// # Errors
 /// If the module cannot be read.
@@ -84,7 +84,7 @@ fn segments(module: &[u8]) -> Result<Segments<'_>, MachineError> {
                 let KnownCustom::Name(all) = custom.as_known() else {
                     continue;
                 };
-                // Names are only for people, so unreadable ones are left out.
+                // Names are only for people, so unreadable names are left out.
                 for name in all.into_iter().map_while(Result::ok) {
                     if let Name::Data(map) = name {
                         let map = map.into_iter().map_while(Result::ok);

@@ -17,7 +17,7 @@ pub struct Digits {
     pub at: Range<usize>,
     /// The number as written.
     pub text: String,
-    /// The number without signs between its thousands.
+    /// The number without separators between groups of three digits.
     plain: String,
     number: Number,
 }
@@ -39,7 +39,7 @@ enum Number {
 /// The radix in which an integer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Radix {
-    /// Decimal, or as a prefix says: `0x`, `0o` or `0b`.
+    /// Decimal, or the radix of the prefix `0x`, `0o` or `0b`.
     Written,
     /// Octal without a prefix.
     Octal,
@@ -48,8 +48,8 @@ enum Radix {
 }
 
 impl Radix {
-    /// Whether a constant operand shows that digits of this radix were made: a digit's mask, or the
-    /// divisor.
+    /// Whether a constant operand is the mask or the divisor with which code makes digits of this
+    /// radix.
     fn is_made_with(self, constant: u64) -> bool {
         match self {
             Self::Written => true,
@@ -79,14 +79,14 @@ pub struct Printed {
 /// The degree to which a value agrees with the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Agrees {
-    /// The magnitudes agree. The sign may have been printed before.
+    /// The magnitudes agree. The sign may have been printed separately, before the digits.
     Magnitude,
     Exactly,
 }
 
 impl Digits {
-    /// Returns the numbers that the digits at `position` of a string may be: decimal or with a
-    /// prefix, and hexadecimal and octal without one. O(text).
+    /// Returns the possible readings of the digits at `position` in a string. Without a prefix,
+    /// digits may be decimal, hexadecimal or octal. O(text).
     pub fn readings(text: &[u8], position: usize) -> Vec<Self> {
         let written = Self::around(text, position);
         let has_prefix = |digits: &Self| digits.text.contains(['x', 'X', 'o', 'b']);
@@ -141,8 +141,8 @@ impl Digits {
         Self::with(text, position, read)
     }
 
-    /// Like [`around`](Self::around), but for a number with a comma, an apostrophe or a low line
-    /// before every third digit from the right. It may also be a list of numbers.
+    /// Like [`around`](Self::around), but for a number with a comma, an apostrophe or an underscore
+    /// before every third digit from the right. The text may also be a list of numbers.
     pub fn grouped_around(text: &[u8], position: usize) -> Option<Self> {
         Self::with(text, position, |at| {
             let Some(end) = end_of_groups(text, at) else {
@@ -205,7 +205,7 @@ impl Digits {
         None
     }
 
-    /// Whether, and how well, a value agrees with the number.
+    /// Returns how well a value agrees with the number, or `None` if it does not.
     fn agrees(&self, ty: ValType, (low, _): Bits) -> Option<Agrees> {
         let signed = match ty {
             ValType::I32 => i64::from(low as u32 as i32),
@@ -293,7 +293,7 @@ impl Digits {
         }
     }
 
-    /// Whether a constant shows that its digits were made in the radix in which it is read.
+    /// Whether a constant shows that the digits were made in the radix of this reading.
     fn is_made_with(&self, constant: u64) -> bool {
         match self.number {
             Number::Integer { radix, .. } => radix.is_made_with(constant),
@@ -301,7 +301,7 @@ impl Digits {
         }
     }
 
-    /// Whether it is read as decimal, or in the radix that it names.
+    /// Whether the number is read as decimal, or in the radix that its prefix names.
     fn is_as_written(&self) -> bool {
         !matches!(
             self.number,
@@ -309,7 +309,7 @@ impl Digits {
         )
     }
 
-    /// Whether this text, or the shortest text for the value, was printed.
+    /// Returns how well the number agrees with this text, or with the shortest text for the value.
     fn reads(&self, text: String, shortest: String) -> Option<Agrees> {
         if text == self.plain || shortest == self.plain {
             return Some(Agrees::Exactly);
@@ -385,7 +385,7 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     }
 }
 
-/// The signs that may stand between thousands.
+/// The characters that may separate groups of three digits.
 const SEPARATORS: [u8; 3] = *b",'_";
 
 /// Returns the end of a number in groups of three digits that begins with a digit at `at`.
@@ -426,7 +426,7 @@ pub fn printed_value(
 ) -> Result<Option<(usize, Printed)>, WhyError> {
     let mut is_made = Vec::from_iter(readings.iter().map(Digits::is_as_written));
     let wide = Vec::from_iter(readings.iter().map(Digits::wide));
-    // The halves of wide numbers, as far as they were found.
+    // The halves of wide numbers that were found so far.
     let mut halves: HashMap<u64, Printed> = HashMap::new();
     let mut queue = VecDeque::from_iter(written.iter().copied());
     let mut seen = HashSet::new();

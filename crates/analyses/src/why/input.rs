@@ -123,7 +123,7 @@ impl Files {
                 let positioned = call.name == "fd_pread";
                 if is_word(if positioned { 4 } else { 3 }) {
                     let file = self.stream(host, fd)?;
-                    return Ok(other(Some("how many bytes were read"), Some(file)));
+                    return Ok(other(Some("the length of a read"), Some(file)));
                 }
                 let from = if positioned {
                     Some(call.argument(3))
@@ -195,17 +195,17 @@ fn what_of(name: &str) -> Option<&'static str> {
         "clock_time_get" => "the time of a clock",
         "clock_res_get" => "the resolution of a clock",
         "random_get" => "random bytes",
-        "fd_write" | "fd_pwrite" => "how many bytes were written",
+        "fd_write" | "fd_pwrite" => "the length of a write",
         "fd_seek" | "fd_tell" => "the position",
-        "fd_filestat_get" | "path_filestat_get" => "size, times and kind",
-        "fd_fdstat_get" => "kind, flags and rights",
+        "fd_filestat_get" | "path_filestat_get" => "the size, times and kind",
+        "fd_fdstat_get" => "the kind, flags and rights",
         "fd_prestat_get" | "fd_prestat_dir_name" => "the name of a granted folder",
-        "fd_readdir" => "the list of its files",
+        "fd_readdir" => "the list of files",
         "path_open" => "the number of the opened file",
-        "path_readlink" => "where a link leads",
-        "poll_oneoff" => "what happened",
+        "path_readlink" => "the target of a link",
+        "poll_oneoff" => "the events that occurred",
         "sock_accept" => "the number of a connection",
-        "sock_recv" => "what came from a connection",
+        "sock_recv" => "data from a connection",
         _ => return None,
     })
 }

@@ -39,8 +39,8 @@ impl Bytes {
         }
     }
 
-    /// Returns the bytes that lie within a value of `size` bytes. Returns the whole value if none
-    /// does, because bytes above the value extend its sign.
+    /// Returns the bytes that lie within a value of `size` bytes. Returns the whole value if there
+    /// are none, because bytes above the value extend its sign.
     fn within(self, size: u64) -> Self {
         if self.first < size {
             Self {
@@ -141,7 +141,7 @@ pub(super) enum Loaded {
 }
 
 /// Returns the origin of some bytes of a load's result. `part` selects the bytes; `None` stands for
-/// all. For bytes that are zero or extend a sign, returns everything else that the load read.
+/// all. For bytes that are zero or extend a sign, returns all bytes that the load read.
 pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded {
     let size = load.bytes() as u64;
     let Some(part) = part else {

@@ -10,8 +10,7 @@ use afterimage_replay::values::{Bits, Instance};
 pub enum At {
     /// The contents of a register in an execution of a node.
     Register(Instance, Register),
-    /// Some bytes of a register in an execution of a node, if not the whole register is in
-    /// question.
+    /// Some bytes of a register in an execution of a node, if only these bytes are in question.
     Part(Instance, Register, Bytes),
     /// A result of the call that ends an execution.
     Result(Instance, u32),
@@ -110,13 +109,13 @@ pub enum Move {
     GlobalGet(u32),
     /// The value was written to a global.
     GlobalSet(u32),
-    /// A condition chose the value from two. `true` means the first one.
+    /// A condition chose the value from two. `true` means the first value.
     Select(bool),
     /// The bytes of a vector were taken from a lane, put into a lane, repeated or shuffled.
     Lanes {
         /// The operand that contains the bytes, from 0.
         operand: usize,
-        /// The bytes of that operand which were moved.
+        /// The bytes of that operand that were moved.
         bytes: Bytes,
     },
 }

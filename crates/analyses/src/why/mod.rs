@@ -3,9 +3,9 @@
 //!
 //! [`Walk`] goes back one link at a time. At each link, a value was moved, was computed, or has no
 //! earlier origin. [`Chain`] groups links into steps and follows one operand of each computation,
-//! so it is a chain and not a slice. It follows values, not the addresses from which they were read
-//! (Sridharan, Fink and Bodík 2007, "Thin slicing"). Reads from constant tables are an exception.
-//! [`Folder`] folds repetitions.
+//! so it is a chain and not a slice. A chain follows values, not the addresses from which they were
+//! read (Sridharan, Fink and Bodík 2007, "Thin slicing"). Reads from constant tables are an
+//! exception. [`Folder`] folds repetitions.
 //!
 //! All answers come from the stored trace, in a fraction of a millisecond per link, without
 //! following the run.

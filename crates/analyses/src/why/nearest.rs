@@ -50,7 +50,7 @@ const INPUT: [&str; 9] = [
 /// Finds the choices on the shortest way from some operands of an instruction to host input,
 /// counted in computing operators (Dijkstra). Returns `None` if there is no such way.
 ///
-/// `left` is the number of links that may still be examined. Calls `room` before each of them.
+/// `left` is the number of links that may still be examined. Calls `room` before each link.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,

@@ -1,4 +1,4 @@
-//! Finds the place of an instruction in an execution, and its operands.
+//! Finds the place and the operands of an instruction in an execution.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, NodeEnd, Register, Taker};

@@ -87,7 +87,7 @@ impl Put {
         Ok(host.bytes(opened.caller(host)?, &ranges)?.concat())
     }
 
-    /// Returns the number of bytes that the host read up to the last of the first `most` bytes of
+    /// Returns the number of bytes that the host read up to the end of the first `most` bytes of
     /// output.
     pub fn read_for(&self, most: u64) -> u64 {
         self.list.saturating_add(most.min(self.bytes))

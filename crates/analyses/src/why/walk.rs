@@ -17,7 +17,7 @@ const NOTHING: Range = Range {
     length: 0,
 };
 
-/// Some bytes of a value, and the bits in question, unless all bits of the bytes are in question.
+/// Some bytes of a value, with the bits in question. `None` stands for all bits of the bytes.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), but some of the bytes may contain no bit in question.
+    /// Like [`back`](Self::back), but follows only these bits of the bytes in question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
@@ -394,8 +394,8 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
     }
 }
 
-/// Among the parts that were read, chooses the first with a byte other than zero, because it says
-/// most.
+/// Among the parts that were read, chooses the first with a byte other than zero, because that part
+/// is the most informative.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

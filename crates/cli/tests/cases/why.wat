@@ -87,9 +87,9 @@
 ;; |   what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
 ;; $ afterimage why run.aft --at @0x11b --operand right
 ;; | 5 (right of i32.add at @0x11b#1 in _start)
-;; | comes from how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read reported, one step back
+;; | comes from the length of a read of standard input, as wasi_snapshot_preview1.fd_read reported, one step back
 ;; |     ↑ loaded at @0x118#1 in _start
-;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read reported
+;; |   the length of a read of standard input, as wasi_snapshot_preview1.fd_read reported
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10
 ;; | 30 at @0xe3#30 in _start
 ;; | goes further back than the 10 steps followed

@@ -284,9 +284,9 @@ fn containers_of_cpp_are_what_the_program_prints() {
         .ok(&format!("state run.aft --at run.cpp:{there} --depth 1"))
         .stdout;
     for text in [
-        "round     = { 1, <damaged, or not yet initialised: its links form a circle> }",
+        "round     = { 1, <damaged, or not yet initialised: its links form a cycle> }",
         "backwards = { <damaged, or not yet initialised: its end is before its beginning> }",
-        "cut       = { 1 = 2, <damaged, or not yet initialised: a link leads to nothing> }",
+        "cut       = { 1 = 2, <damaged, or not yet initialised: a link is invalid> }",
     ] {
         assert!(damaged.contains(text), "{damaged}");
     }
@@ -358,11 +358,11 @@ fn what_else_libcxx_has_is_what_the_program_prints() {
             "lost_bits = { <damaged, or not yet initialised: its elements are outside memory> }",
             "no_alternative = { <damaged, or not yet initialised: its index selects no alternative> }",
             "valueless = valueless",
-            "round = { 1, <damaged, or not yet initialised: its links form a circle> }",
-            "cut = { 3, <damaged, or not yet initialised: a link leads to nothing> }",
+            "round = { 1, <damaged, or not yet initialised: its links form a cycle> }",
+            "cut = { 3, <damaged, or not yet initialised: a link is invalid> }",
             "lost_text = { <damaged, or not yet initialised: its text is outside memory> }",
             "lost_owner = { <damaged, or not yet initialised: it has no count of its owners> }",
-            "lost_function = { <damaged, or not yet initialised: it neither has a target nor lacks one> }",
+            "lost_function = { <damaged, or not yet initialised: its flag is neither true nor false> }",
             "lost_span = { <damaged, or not yet initialised: its elements are outside memory> }",
         ],
     );
@@ -378,7 +378,7 @@ fn what_else_rust_has_is_what_the_program_prints() {
         &sandbox,
         "run.rs",
         &[
-            "endless = { 1, <damaged, or not yet initialised: its links form a circle> }",
+            "endless = { 1, <damaged, or not yet initialised: its links form a cycle> }",
             "unowned = { <damaged, or not yet initialised: it has no owner> }",
             "odd = { <damaged, or not yet initialised: it has more nanoseconds than a second> }",
             "neither = { <damaged, or not yet initialised: it is neither true nor false> }",

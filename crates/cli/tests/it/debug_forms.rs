@@ -713,7 +713,7 @@ fn what_a_part_of_the_program_lacks_is_said_by_every_command() {
     let Some(clang) = tools::clang() else {
         return;
     };
-    let lines_only = "inner.c has lines, but no variables (as -gline-tables-only";
+    let lines_only = "inner.c has lines but no variables, as with -gline-tables-only";
     let split = "inner.dwo, which is not read; compile without -gsplit-dwarf";
     let elsewhere =
         "the module names another file with debug information, app.debug.wasm, which is not read";

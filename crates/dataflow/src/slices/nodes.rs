@@ -1,4 +1,4 @@
-//! The first approach, which uses timestamps only to find the executed nodes.
+//! Implements the first approach, which uses timestamps only to find the executed nodes.
 
 use rustc_hash::FxHashSet;
 

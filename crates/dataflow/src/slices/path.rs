@@ -1,4 +1,4 @@
-//! The second and third approaches, in which queries follow the path.
+//! Implements the second and third approaches, in which queries follow the path.
 
 use std::collections::BTreeMap;
 
@@ -105,8 +105,8 @@ impl Search<'_> {
         let raised = if self.instances {
             self.in_slice.entry(node).or_default().add(times).0
         } else if self.whole.insert(node) || self.observed {
-            // One query covers all executions. It is only repeated to report that it was solved
-            // before.
+            // One query covers all executions. The query is repeated only to report that it was
+            // solved before.
             Times::from(self.slicing.graph.timestamps(node))
         } else {
             return;

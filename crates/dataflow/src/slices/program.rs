@@ -1,4 +1,4 @@
-//! The input of slicing, which is a path and its statements.
+//! Defines the input of slicing, which is a path and its statements.
 
 use rustc_hash::FxHashMap;
 
@@ -83,7 +83,8 @@ impl<'a> Slicing<'a> {
         }
     }
 
-    /// Whether a node answers a query.
+    /// Returns the kind of dependence through which a node answers a query, or `None` if it does
+    /// not.
     pub(super) fn answers(&self, node: usize, subject: Subject) -> Option<Kind> {
         match subject {
             Subject::Variable(variable) => {

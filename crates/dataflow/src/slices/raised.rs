@@ -15,8 +15,8 @@ pub(super) struct RaisedTimestamps {
 }
 
 impl RaisedTimestamps {
-    /// Adds timestamps. Returns the new timestamps, and those that were already known. Amortised
-    /// O(log) for each series if few sets are added at a time.
+    /// Adds timestamps. Returns the new timestamps, and the timestamps that were already known.
+    /// Amortised O(log) for each series if few sets are added at a time.
     pub fn add(&mut self, times: Times) -> (Times, Times) {
         let (mut known, mut new) = times.split(&self.ordered);
         for recent in &self.recent {

@@ -5,7 +5,7 @@
 //! Among the tables that have an entry with the branch's tag, the table with the longest history
 //! predicts. An entry holds a three-bit counter, a tag, and a two-bit useful counter. The useful
 //! counter rises when the entry is right and the next shorter history is wrong. A misprediction
-//! allocates an entry that is not useful in a table with a longer history. If all candidates are
+//! replaces an entry that is not useful in a table with a longer history. If all candidates are
 //! useful, their useful counters drop instead. Every 2^18 branches, all useful counters lose one
 //! bit, alternately the upper and the lower. New entries are not trusted as long as distrust gives
 //! better predictions (`USE_ALT_ON_NA` of section 3.2).
@@ -140,7 +140,6 @@ impl Folded {
     }
 }
 
-/// A tagged table.
 #[derive(Clone, Debug)]
 struct Table {
     entries: Vec<Entry>,
@@ -151,7 +150,6 @@ struct Table {
     tag2: Folded,
 }
 
-/// A TAGE predictor.
 #[derive(Clone, Debug)]
 pub(super) struct Tage {
     base: Bimodal,
@@ -249,7 +247,7 @@ impl Tage {
         entry.counter = (entry.counter + step).clamp(-4, 3);
     }
 
-    /// Allocates an entry that is not useful in one of the tables from `first` on. It considers the
+    /// Replaces an entry that is not useful, in one of the tables from `first` on. It considers the
     /// two candidates with the shortest histories, and picks the shorter history twice as often
     /// (section 3.2.2).
     fn allocate(&mut self, first: usize, taken: bool) {

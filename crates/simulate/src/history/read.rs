@@ -27,7 +27,7 @@ pub enum HistoryError {
 pub struct SiteEpoch<'a> {
     /// The number of the site.
     pub site: u64,
-    /// The number of its executions and misses in the epoch.
+    /// The site's executions and misses in the epoch.
     pub tally: Tally,
     first: &'a [u8],
     last: &'a [u8],

@@ -1,11 +1,11 @@
 //! The totals of a simulation, and their encoding.
 //!
 //! The encoding begins with a version byte, 1, and the text of the [`Spec`], preceded by its length
-//! as a varint. Then come varints. These varints are the executed blocks, the executed
-//! instructions, the five numbers of the [traffic](crate::Traffic) (0 for branches), and the number
-//! of sites. Each site has varints for function, operator, kind, executions, misses and, with two
-//! levels, second-level misses. Sites are in order of first execution. Their positions are the site
-//! numbers of the epochs.
+//! as a varint. Then come varints for the executed blocks, the executed instructions, the five
+//! numbers of the [traffic](crate::Traffic) (0 for branches), and the number of sites. Each site
+//! has varints for function, operator, kind, executions, misses and, with two levels, second-level
+//! misses. Sites are in order of first execution. Their positions are the site numbers of the
+//! epochs.
 
 use super::record::VERSION;
 use super::{HistoryError, Tally, varint};

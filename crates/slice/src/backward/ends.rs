@@ -123,8 +123,7 @@ impl Backward<'_> {
         };
     }
 
-    /// Returns how far any block waits for the decision to execute a handler, whatever raised the
-    /// exception.
+    /// Returns how far to follow the decision to execute a handler, whatever raised the exception.
     fn handles(&mut self, handler: BlockId) -> Reach {
         let Some(function) = self.top().function else {
             return Reach::NONE;
@@ -183,8 +182,8 @@ impl Backward<'_> {
         self.want_moved(Taker::Given(number), plan, reach);
     }
 
-    /// Adds the wants that follow from a node's end. Returns how far its last block must be
-    /// followed because of that.
+    /// Marks everything on which a node's end depends as wanted. Returns how far the node's last
+    /// block must be followed as a result.
     pub(super) fn end(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let of_end = std::mem::take(&mut self.of_end);
         let returned = self.top().returned.take();

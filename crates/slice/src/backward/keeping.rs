@@ -24,8 +24,8 @@ pub(super) struct Keeping {
 }
 
 impl Backward<'_> {
-    /// Reuses the known outcome for the same wanted set after the node. If there is none, starts
-    /// recording, provided that there is room.
+    /// Reuses the known outcome for the same wanted set after the node. If no outcome is known,
+    /// starts recording, provided that there is room.
     pub(super) fn as_before(
         &mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Finds potential dependences.
+//! Finds the potential dependences of a vertex, which are the dependences that the code allows.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_machine::{NodeEnd, Operand, Register, Taker};
@@ -264,7 +264,7 @@ impl Executed<'_> {
         }
     }
 
-    /// Appends the vertices that decide whether a block is executed, or a dispatch reached.
+    /// Appends the vertices that decide whether a block is executed or a dispatch is reached.
     fn decided(&mut self, function: FuncId, block: BlockId, found: &mut FlowEdges) {
         found.push((Why::Control, Vertex::Entry(function)));
         let Some((control, cfg)) = self.control(function) else {

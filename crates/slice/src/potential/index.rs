@@ -1,4 +1,4 @@
-//! Indexes executed code.
+//! Indexes the executed nodes, for the search for potential dependences.
 
 use std::rc::Rc;
 
@@ -260,7 +260,7 @@ impl<'a> Executed<'a> {
         found
     }
 
-    /// Returns the decisions about the execution of blocks.
+    /// Returns a function's control dependences, with its control-flow graph.
     pub fn control(&mut self, function: FuncId) -> Option<(&ControlDependence, &'a Cfg)> {
         let cfg = &self.program.function(function)?.cfg;
         let control = self.control.entry(function).or_insert_with(|| {

@@ -65,8 +65,8 @@ impl<'a> Potential<'a> {
         }
     }
 
-    /// Returns the operators on which some operators may depend, over at most `depth` dependences
-    /// between operators. Linear in the dependences that are followed.
+    /// Returns the operators on which the given operators may depend, over at most `depth`
+    /// dependences between operators. Time is linear in the dependences that are followed.
     pub fn backward(
         &mut self,
         from: &[Operator],
@@ -88,9 +88,9 @@ impl<'a> Potential<'a> {
         known.map(|&operator| Vertex::Operator(operator)).collect()
     }
 
-    /// Returns the operators that may depend on some operators, over at most `depth` dependences.
-    /// The backward slice of each result contains one of the given operators. Linear in all
-    /// dependences.
+    /// Returns the operators that may depend on the given operators, over at most `depth`
+    /// dependences. The backward slice of each result contains one of the given operators. Time is
+    /// linear in all dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],
@@ -121,7 +121,7 @@ impl<'a> Potential<'a> {
 }
 
 /// Returns the operators that are reachable over at most this many dependences between operators.
-/// Other vertices on the way do not count.
+/// Vertices on the way that are not operators do not count.
 fn levels(
     from: Vec<Vertex>,
     mut reach: Reach,

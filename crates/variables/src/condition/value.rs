@@ -99,7 +99,7 @@ impl Value {
                 Some(Ok(is_same)) => match binary {
                     Binary::Equal => Self::truth_of(is_same),
                     Binary::NotEqual => Self::truth_of(!is_same),
-                    _ => Self::Unknown("texts have no order".to_owned()),
+                    _ => Self::Unknown("strings have no order".to_owned()),
                 },
                 Some(Err(why)) => Self::Unknown(why),
                 None => self.ordered(binary, &right),

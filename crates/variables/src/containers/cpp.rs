@@ -155,7 +155,7 @@ impl Reader<'_, '_> {
                 break;
             }
             if !seen.insert(at) {
-                damaged = Some("its links form a circle");
+                damaged = Some("its links form a cycle");
                 break;
             }
             match next(at).filter(|_| self.is_there(at)) {
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
         match self.number(&self.part(&policy, "__is_null")?)? {
             0 => {}
             1 => return Some(Contents::Text("empty".to_owned())),
-            _ => return Some(Items::damaged("it neither has a target nor lacks one")),
+            _ => return Some(Items::damaged("its flag is neither true nor false")),
         }
         let (call, _) = self.pointer(&self.parts(&held, &["__invoker_", "__call_"])?)?;
         let name = self.machine.function(call)?;

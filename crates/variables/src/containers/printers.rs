@@ -6,7 +6,6 @@ use super::Printer;
 const LIBCXX: &str = "libc++ 19";
 const RUST: &str = "Rust 1.95";
 
-/// The known containers.
 pub(super) const PRINTERS: [Printer; 46] = [
     Printer {
         library: LIBCXX,

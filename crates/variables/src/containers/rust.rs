@@ -115,7 +115,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Reads bytes in a vector that are text, though perhaps not UTF-8.
+    /// Reads an OS string, which is text in a vector of bytes that need not be UTF-8.
     pub(super) fn os_string(&self, object: &Object) -> Option<Contents> {
         let mut inner = self.part(object, "inner")?;
         while let Some(inside) = self.part(&inner, "inner") {

@@ -131,7 +131,7 @@ impl LineBudget {
         }
     }
 
-    /// Charges the budget for a header.
+    /// Charges a header to the budget, and returns whether the budget suffices.
     fn pays(&mut self, header: &gimli::LineProgramHeader<Slice<'_>>) -> bool {
         if self.seen.insert(header.offset().0) {
             return true;

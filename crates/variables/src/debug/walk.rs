@@ -1,4 +1,4 @@
-//! Visits entries. Entries may nest to any depth, so nothing recurses.
+//! Visits entries without recursion, because entries may nest to any depth.
 
 use gimli::{DwTag, UnitOffset};
 

@@ -5,7 +5,8 @@ use gimli::Operation;
 use crate::debug::Slice;
 use crate::scalar::Binary;
 
-/// Returns the operation on two values that an operation performs, if any.
+/// Returns the operation on two operands that a DWARF operation performs, or `None` for other
+/// operations.
 pub(super) fn two_operands(operation: &Operation<Slice<'_>>) -> Option<Binary> {
     Some(match operation {
         Operation::And => Binary::And,

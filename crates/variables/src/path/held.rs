@@ -106,7 +106,7 @@ impl Variables<'_> {
                 Key::Number(index) => u64::try_from(*index).unwrap_or(0).saturating_add(1),
                 Key::Text(_) => LOOKED,
             };
-            // Only its elements show whether it is a map.
+            // Only the elements show whether the container is a map.
             let few = Limits {
                 elements: elements.min(LOOKED),
                 ..Limits::DEFAULT

@@ -32,7 +32,6 @@ pub(super) const QUADRUPLE: Format = Format {
     fraction: 112,
 };
 
-/// The class of a number.
 enum Class {
     NotANumber,
     Infinite,

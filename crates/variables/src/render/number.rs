@@ -63,8 +63,8 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
                 Encoding::SignedChar => signed_value(bits, width),
                 _ => bits as i128,
             };
-            // Above 127, a byte is part of a character, or belongs to another encoding. A bit-field
-            // is judged by its value.
+            // Above 127, a byte is part of a character, or belongs to another encoding. For a
+            // bit-field, only its value matters.
             let character = u8::try_from(value).ok().filter(u8::is_ascii);
             match character.map(char::from) {
                 Some(c) => format!("{value} {}", string::quoted_character(c)),

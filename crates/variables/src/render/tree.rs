@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// A value, or a part of one, in displayed form.
+/// A value or a part of a value, in displayed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The member's name, `[3]` for an element, or `*` for a pointer's target. `None` for the whole
@@ -77,8 +77,7 @@ pub enum Shape {
 }
 
 impl Rendered {
-    /// Whether the members are numbered, as in a tuple, whose members rustc calls `__0`, `__1` and
-    /// so on.
+    /// Whether the members are numbered, as in a tuple. rustc calls them `__0`, `__1` and so on.
     fn is_tuple(&self) -> bool {
         let mut children = self.children.iter().enumerate();
         let numbered = |(i, child): (usize, &Self)| {

@@ -10,8 +10,8 @@ use super::{Encoding, Type, TypeKind, TypeRef};
 use crate::DebugError;
 use crate::debug::{Debug, EntryId};
 
-/// The lengths that a [`TypeRef`] names, from 1. They are global to the process, because an object
-/// found with one reader of a module may be shown with another.
+/// The lengths to which [`TypeRef`]s refer, numbered from 1. They are global to the process,
+/// because an object found with one reader of a module may be shown with another.
 static LENGTHS: Mutex<Vec<Arc<Lengths>>> = Mutex::new(Vec::new());
 
 /// The number of the latest lengths with which new lengths are compared. These are the lengths of
@@ -63,7 +63,6 @@ impl Types {
         all_lengths().get(number).cloned()
     }
 
-    /// Describes a type.
     pub(crate) fn describe(
         &self,
         debug: &Debug<'_>,

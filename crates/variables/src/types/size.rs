@@ -4,8 +4,8 @@ use super::{TypeKind, TypeRef, Types};
 use crate::DebugError;
 use crate::debug::Debug;
 
-/// The maximum length of a chain of types. A longer chain is a cycle, because no program has so
-/// long a chain.
+/// The maximum length of a chain of types. A longer chain counts as a cycle, because no program has
+/// chains of that length.
 pub(crate) const CHAIN: usize = 256;
 
 /// Returns the size of a value in bytes, or `None` for functions, incomplete types and arrays of
