@@ -25,7 +25,7 @@ use super::Numbering;
 /// The reason why a string is not a pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
-    /// The text does not have the form of a pattern.
+    /// The text is not a pattern.
     #[error(
         "\"{0}\" is not a sequence of blocks: write numbers with dots between them, as in \
          2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
@@ -83,7 +83,7 @@ pub enum PatternTextError {
         function: String,
         /// The block that should call the function.
         block: u32,
-        /// The name of the alleged callee.
+        /// The name of the function that the pattern calls.
         callee: String,
         /// The end of the block.
         end: String,
@@ -108,7 +108,7 @@ pub enum PatternTextError {
         /// The function to which the callee should return.
         function: String,
     },
-    /// No call continues with the block.
+    /// No call returns to the block.
     #[error("no call in {function} continues with its block {block}, so nothing returns there")]
     NotBehind {
         /// The name of the function.
@@ -116,7 +116,7 @@ pub enum PatternTextError {
         /// The block that should follow a call.
         block: u32,
     },
-    /// The block is not the function's first, with which each call begins.
+    /// The block is not the function's first block, where every call begins.
     #[error("{function} begins with block {root}, so no call begins with block {block}")]
     NotFirst {
         /// The name of the function.
@@ -484,7 +484,7 @@ pub enum OccurrencesError<E> {
 }
 
 /// Counts the occurrences of a pattern and lists the first `most`, as [`WholePath::find`] does.
-/// `numbering` has the functions with left-out code.
+/// `numbering` lists the functions with left-out code.
 ///
 /// # Errors
 /// If the path cannot be read, or blocks of the pattern's functions were left out of it.

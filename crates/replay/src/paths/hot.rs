@@ -53,7 +53,7 @@ pub struct HotPaths {
 pub struct Listed<'a> {
     /// Counts only the paths of this function.
     pub function: Option<FuncId>,
-    /// Lists only the paths of functions that this selects. All are counted.
+    /// Selects the functions to list. The paths of all functions are counted.
     pub shows: &'a dyn Fn(FuncId) -> bool,
     /// The largest number of rows.
     pub top: Option<usize>,
@@ -80,14 +80,15 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
     a.checked_add(b).ok_or(HotError::TooMany)
 }
 
-/// A program, with its graphs, the bytes from which it was parsed, and the source of its code.
+/// A program with its graphs, the bytes from which it was parsed, and the source positions of its
+/// code.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
     /// The parsed program, with its graphs.
     pub program: &'a Program,
     /// The bytes from which the program was parsed.
     pub module: &'a [u8],
-    /// The source of its code.
+    /// The source positions of the program's code.
     pub source: &'a dyn Source,
 }
 

@@ -13,10 +13,10 @@
 //! `#last` selects the last time. A place without `#` selects the first. Places are written as in
 //! [`afterimage_profile::location`].
 //!
-//! A profile counts *arrivals at a line* as the line's executions, so `#K` goes up to that number.
-//! An arrival within a block is at the time of the block. An arrival over an edge is at the time of
-//! the first block after the edge, even if this block is an unconditional jump on the way to the
-//! line.
+//! A profile counts *arrivals at a line* as the line's executions, so this count is the largest K
+//! of `#K`. An arrival within a block has the time of the block. An arrival over an edge has the
+//! time of the first block after the edge, even if this block is an unconditional jump on the way
+//! to the line.
 //!
 //! For values *at* a place, a position becomes a [moment](Positions::moment) within a block. It is
 //! right before the first operator of the line, right before the operator, or after the function's
@@ -92,7 +92,7 @@ pub struct Positions<'a, S> {
     stops: &'a [Stop],
     numbering: Numbering,
     remarks: Option<&'a dyn Remarks>,
-    /// The lines of functions that were asked about.
+    /// The lines of the functions in earlier questions.
     lines: RefCell<HashMap<FuncId, Rc<FunctionLines>>>,
 }
 
@@ -271,8 +271,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the same positions, but reports to `remarks` the interpretation of strings that are
-    /// not taken literally.
+    /// Returns the same positions, but reports to `remarks` how it interprets a string that it does
+    /// not take literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -303,8 +303,8 @@ impl<'a, S: Segments> Positions<'a, S> {
 
     /// Returns the moment of a position, for questions about the state. For a line or an operator,
     /// it is right before the first operator. For a function, it is [after the
-    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may lie
-    /// in a later block than [`time`](Self::time) gives, if the line begins with jumps, or if the
+    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may be in
+    /// a block after the result of [`time`](Self::time), if the line begins with jumps, or if the
     /// prologue spans several blocks.
     ///
     /// # Errors
@@ -409,9 +409,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the position of an operator's execution in block T, in the notation that
+    /// Returns the position of an operator's execution in the block at `time`, in the notation that
     /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. Returns `None` if the operator is
-    /// in no block, or block T is not an execution of its block.
+    /// in no block, or its block was not executed at that time.
     ///
     /// # Errors
     /// If the path cannot be read.

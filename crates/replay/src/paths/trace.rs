@@ -45,7 +45,7 @@ pub struct Visits<'a, S: Segments> {
     state: State,
 }
 
-/// Some paths.
+/// The paths to which an iteration is limited.
 struct Filter<'a, S> {
     nodes: HashSet<NodeId>,
     occurrences: Occurrences<'a, S>,
@@ -187,7 +187,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         }
     }
 
-    /// Searches for the next path of the functions.
+    /// Returns the next path that the filter selects, or the next path without a filter.
     fn search(&mut self, from: Visit) -> Result<Option<Visit>, PathError<S::Error>> {
         let Some(filter) = &self.filter else {
             return self.step();

@@ -121,7 +121,7 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// Whether the trace alone will probably not suffice.
+    /// Whether the trace alone is probably not enough.
     pub fn needs_memory(&self) -> bool {
         self.asked.get()
     }
@@ -197,7 +197,7 @@ pub struct Ended<'m> {
     pub paused: &'m Paused<'m>,
     /// The program that was run.
     pub program: &'m Program,
-    /// The reason why a memory could not be read, if one could not.
+    /// The reason why a memory could not be read, or `None` if all reads succeeded.
     pub failed: &'m RefCell<Option<StateError>>,
 }
 

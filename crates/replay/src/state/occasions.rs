@@ -24,7 +24,7 @@ pub struct Occasion {
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// The operator after the occasion, or `None` for the start of the block.
+    /// The operator that is executed next, or `None` for the start of the block.
     pub op: Option<OpId>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Occasions<'a> {
         }
     }
 
-    /// Returns the number of occasions up to and including block T.
+    /// Returns the number of occasions up to and including the block at `time`.
     ///
     /// # Errors
     /// If the path cannot be read.

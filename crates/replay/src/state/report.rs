@@ -55,7 +55,7 @@ pub struct Frame {
     /// Whether the activation's code belongs to a library. If so, its variables are left out unless
     /// requested.
     pub library: bool,
-    /// The reason why some values are unknown. No values are stored for the time of the call, or
+    /// The reason why some values are unknown, if no values are stored for the time of the call or
     /// for the function.
     pub outside: Option<String>,
 }

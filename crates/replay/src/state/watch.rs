@@ -44,8 +44,8 @@ pub struct Worth {
     pub type_name: String,
     /// The value in C notation.
     pub text: String,
-    /// The reason why the place of the parameter with which the expression begins may hold another
-    /// value, if it may.
+    /// If the expression begins with a parameter, the reason why the parameter's place may hold
+    /// another value.
     pub written: Option<Written>,
 }
 
@@ -323,7 +323,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Returns the activation at an occasion, and the same activation at its beginning. `last` is
-    /// the beginning for the previous occasion. In a loop, it is often the same.
+    /// the beginning for the previous occasion. Occasions in a loop often share it.
     fn recorded(
         &self,
         occasion: &Occasion,

@@ -49,7 +49,7 @@ pub enum StepsError<E: Error + 'static> {
         grouped(u64::from(*.0))
     )]
     Sites(u32),
-    /// The statements were sketched in another run.
+    /// The sketches of the statements belong to another run.
     #[error("the sketches of the statements were made from a different run")]
     OtherRun,
     /// More nodes were executed than can be counted.

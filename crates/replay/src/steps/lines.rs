@@ -50,7 +50,7 @@ pub enum LineStepsError<E: Error + 'static> {
     /// The window cannot be enumerated.
     #[error(transparent)]
     Trace(#[from] TraceError<E>),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not match the program.
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// Only one of two edges between the same blocks is an arrival.
@@ -74,7 +74,7 @@ pub enum Enter {
     /// last line and its callers.
     Nothing,
     /// Only calls that leave at most this many activations open, including the callee's. If fewer
-    /// are open, the limit drops to that number.
+    /// activations are open, the limit drops to their number.
     UpTo(usize),
 }
 
@@ -125,8 +125,8 @@ enum Enumeration<'a, S: Segments> {
     },
 }
 
-/// The places at which control arrives at lines, by function. All walks that share the tables read
-/// them once.
+/// The places at which control arrives at lines, by function. Walks that share the tables read each
+/// table only once.
 #[derive(Clone, Default)]
 pub struct LineTables(Rc<RefCell<HashMap<FuncId, Rc<Table>>>>);
 
@@ -174,7 +174,8 @@ struct Table {
     first: HashMap<BlockId, OpId>,
     /// The blocks that an exception may leave for a dispatch vertex.
     throws: HashSet<BlockId>,
-    /// The blocks to which dispatch vertices lead.
+    /// The blocks to which dispatch vertices lead, each with the line at which control then
+    /// arrives.
     caught: HashMap<BlockId, Option<Line>>,
 }
 
@@ -265,7 +266,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         if let Enter::UpTo(most) = wanted.enter {
             level = most;
         } else if wanted.enter != Enter::Calls {
-            // Begin at code with lines.
+            // The walk begins at code with lines.
             let all = WantedLines {
                 enter: Enter::Calls,
                 function: None,

@@ -2,7 +2,7 @@
 
 use wasmparser::Operator;
 
-/// The prefixes of names that a dot separates from the rest.
+/// The prefixes that a dot separates from the rest of an operator's name.
 const SPACES: [&str; 19] = [
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2",
     "memory", "table", "global", "local", "ref", "data", "elem", "atomic",

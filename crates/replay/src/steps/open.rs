@@ -21,15 +21,15 @@ pub struct OpenActivations {
     pub open: Vec<Open>,
     /// The arguments of the latest call.
     pub given: Vec<GlobalBits>,
-    /// The first block of the current node.
+    /// The time of the current node's first block.
     first: u64,
-    /// The last block of the current node.
+    /// The time of the current node's last block.
     last: u64,
 }
 
 impl OpenActivations {
-    /// Begins at the start of a run, or at a snapshot. Returns `None` if the snapshot lacks the
-    /// times at which its activations began.
+    /// Creates a tracker at the start of a run, or at a snapshot. Returns `None` if the snapshot
+    /// lacks the times at which its activations began.
     pub fn at(restored: Restored) -> Option<Self> {
         let known = restored.opened?.into_iter().map(|times| Open {
             times,

@@ -71,20 +71,20 @@ pub enum What {
         /// The offset of the first byte in the segment.
         from: u64,
     },
-    /// The code requested the growth of a memory, which may have failed.
+    /// The code requested that a memory grow. The growth may have failed.
     Grow {
         /// The memory that should grow.
         memory: u32,
         /// The number of pages to add.
         by: u64,
-        /// The number of pages before, or -1 if it did not grow.
+        /// The number of pages before, or -1 if the memory did not grow.
         result: Value,
     },
     /// A global was set to a value.
     SetGlobal(u32, Value),
     /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),
-    /// Control took one of several directions, which this value decided.
+    /// This value decided which of several directions control took.
     Branch(Value),
     /// Control took the only possible direction.
     Jump,

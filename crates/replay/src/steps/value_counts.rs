@@ -29,7 +29,7 @@ pub struct ExecutionRange {
 
 /// The instruction that gives a statement's value in a node.
 struct Pick {
-    /// The index of the statement in the question.
+    /// The index of the statement in the list of questions.
     site: usize,
     /// The instruction's position.
     inst: usize,
@@ -43,7 +43,7 @@ struct Pick {
 pub struct CountedValue {
     /// The value.
     pub value: TypedValue,
-    /// The number of executions that gave it.
+    /// The number of executions that gave this value.
     pub times: u64,
     /// The number of the first of these executions, from 1.
     pub first: u64,

@@ -11,7 +11,7 @@ use super::nodes::{NodeEnd, Nodes};
 use super::{PathReport, PathRule};
 use afterimage_profile::block_counts;
 
-/// The sums over the path in one function.
+/// The sums over a function's executions in the path.
 #[derive(Default)]
 struct Sums {
     entries: u64,
@@ -119,7 +119,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Other rules find contradictory counts.
+        // Other checks report counts that contradict each other.
         let Ok(expected) = block_counts(function, counts) else {
             return;
         };

@@ -27,7 +27,7 @@ pub(super) struct Flow<'n, 'a> {
     pub nodes: &'n Nodes<'a>,
     /// The open activations, the host first.
     open: Vec<Open>,
-    /// The number of exceptions from the call at a node's end.
+    /// For each node, the number of times that the call at its end threw an exception.
     pub thrown: HashMap<NodeId, u64>,
     /// Nodes that end with a call, if the path does not always show whether the call returned.
     pub unclear: HashSet<NodeId>,
@@ -235,7 +235,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks that a node can follow in the same activation.
+    /// Checks that a node can follow the last event of the same activation.
     fn resume(&mut self, last: Last, next: NodeId, at: &mut At<'_>) {
         let Some(node) = last.node else {
             // The preceding node is outside the stretch.

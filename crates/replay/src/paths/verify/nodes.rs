@@ -25,7 +25,7 @@ pub(super) enum NodeEnd {
         /// The block that handles an exception from the call.
         throws: Option<BlockId>,
     },
-    /// The run ends here.
+    /// The run ends in the node.
     Cut,
     /// The end is unknown, because it was left out, or is wrong and has been reported.
     Unknown,

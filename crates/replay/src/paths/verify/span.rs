@@ -52,9 +52,9 @@ impl Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
-    /// An activation of a callee. If the stretch has a node, also its first node, and the outcome
-    /// of the last activation before that node. The node before the stretch determines the block
-    /// with which the first node must begin.
+    /// An activation of a callee. If the stretch has a node, the second value is the outcome of the
+    /// last activation before the first node, and this node. The node before the stretch determines
+    /// the block with which the first node must begin.
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
@@ -127,7 +127,7 @@ impl Span {
 }
 
 impl Last {
-    /// Returns the last event if `next` follows.
+    /// Combines the last events of two consecutive stretches.
     pub fn then(self, next: Self) -> Self {
         match next.node {
             Some(_) => next,

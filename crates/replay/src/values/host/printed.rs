@@ -1,4 +1,4 @@
-//! Checks the program's output that a file stores.
+//! Checks the program output that is stored in a file.
 
 use afterimage_trace::{Event, HostRead, LogReader, RawValue};
 use afterimage_wet::{MOST_PRINTED, Printed, is_printing};
@@ -91,7 +91,7 @@ impl HostReads<'_, '_> {
             && let Some(next) = calls.next()?
         {
             let time = match self.time_of(next.number) {
-                // If the run was cut off, its log continues beyond its path.
+                // The log of a run that was cut off may continue beyond its path.
                 Err(HostReadsError::Damaged(_)) if self.file.end()?.is_none() => None,
                 found => found?,
             };
