@@ -24,7 +24,7 @@ pub enum MachineError {
     NoPath {
         /// The function that should contain the blocks.
         function: FuncId,
-        /// The first block of the alleged path.
+        /// The first block of the blocks that are not a path.
         block: BlockId,
     },
     /// The path disagrees with the program's computation.
@@ -75,7 +75,7 @@ pub enum MachineError {
     },
 }
 
-/// The reason why an operator traps, in the terms of recordings.
+/// The reason why an operator traps, as recordings classify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// An arithmetic operator trapped.

@@ -28,7 +28,7 @@ pub(crate) struct CallScan {
 }
 
 impl CallScan {
-    /// Takes the next operator of the function.
+    /// Processes the next operator of the function.
     pub(crate) fn operator(&mut self, operator: &Operator<'_>, facts: &mut CallFacts) {
         match operator {
             Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => {

@@ -2,7 +2,7 @@
 //!
 //! Edges without an existing target are *pending*. They are edges to the next operator and, per
 //! label, edges to its `end`. A block is created only when an operator arrives, and all edges
-//! pending for that operator then lead to the block. So no empty blocks have to be removed
+//! pending for that operator then lead to the block. So there are no empty blocks to remove
 //! afterwards. An operator that arrives with no open block and no pending edge is unreachable.
 //!
 //! Only a loop's end reveals whether any branch targets the loop. The first operator in a loop
@@ -133,7 +133,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// Takes the next operator and the bytes that it occupies.
+    /// Processes the next operator, which occupies the bytes at `offsets`.
     pub(crate) fn operator(
         &mut self,
         op: OpId,
@@ -277,7 +277,7 @@ impl<'a> CfgBuilder<'a> {
         self.current
     }
 
-    /// Ends the open block. It exists, because an operator has just been added to it.
+    /// Ends the open block. There is an open block, because an operator has just been added to it.
     fn close(&mut self, end: BlockEnd) {
         if let Some(block) = self.current.take() {
             self.code[block as usize].end = end;
@@ -299,7 +299,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// Returns the graph, after the function's last `end`.
+    /// Returns the graph. The function's last `end` must have been processed.
     pub(crate) fn finish(self) -> Cfg {
         finish::finish(self)
     }

@@ -101,7 +101,7 @@ fn grow_memory(
     Ok(before)
 }
 
-/// Returns the result of a refused growth: -1.
+/// Returns -1, which is the result of a refused growth.
 pub(super) fn refused(wide: bool) -> u64 {
     if wide { u64::MAX } else { u64::from(u32::MAX) }
 }

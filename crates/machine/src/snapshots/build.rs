@@ -128,7 +128,7 @@ impl<S> SnapshotBuilder<S> {
         self.spacing = self.spacing.saturating_mul(2);
     }
 
-    /// Completes the snapshots. `known` converts the data of each.
+    /// Completes the snapshots. `known` converts the data of each snapshot.
     ///
     /// # Errors
     /// If `known` fails.

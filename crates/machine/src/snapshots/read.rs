@@ -24,7 +24,8 @@ pub struct Snapshots {
 /// The storage of snapshots.
 #[derive(Debug)]
 enum Storage {
-    /// In a file, with the section, and the positions in it.
+    /// The snapshots are in a file. The fields are the file, the section, and the positions in the
+    /// section.
     File(TraceFile, usize, Vec<Entry>),
     Memory(Vec<Collected<Vec<u8>>>),
 }
@@ -249,7 +250,7 @@ fn fill(
     Ok(())
 }
 
-/// Memories whose pages are filled once each.
+/// Memories with pages that are filled only once.
 struct Filling<'s> {
     state: &'s mut State,
     /// Whether each page of each memory has been filled.

@@ -89,7 +89,7 @@ impl WrittenLinesBuilder {
         Ok(())
     }
 
-    /// Ends the last stretch with the run.
+    /// Ends the last stretch, at the end of the run.
     pub fn finish(mut self) -> Result<()> {
         self.end()?;
         let mut index = Vec::new();

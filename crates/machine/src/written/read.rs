@@ -90,7 +90,7 @@ impl WrittenLines {
         Ok(runs)
     }
 
-    /// Returns the last of the first `end` stretches that writes one of the lines of a range.
+    /// Returns the last stretch, among the first `end`, that writes one of the lines of a range.
     /// Returns `None` if no stretch writes any of them, or if the range is empty.
     ///
     /// Reads O(log stretches) sets.

@@ -110,8 +110,8 @@ impl Names {
     /// to the text and to the functions with the same last path segment.
     ///
     /// # Errors
-    /// If the text names no function or more than one. `source` has the functions without their own
-    /// code.
+    /// If the text names no function or more than one. `source` lists the functions without their
+    /// own code.
     pub fn find(&self, query: &str, source: &SourceMap<'_>) -> Result<FuncId, NameError> {
         if let Some(found) = self.search(query) {
             return found;
@@ -122,7 +122,7 @@ impl Names {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let text = squeezed(query);
         let wanted = Parts::read(&text);
-        // These are functions of this name with different arguments.
+        // Functions of this name with other arguments are listed in the error.
         let others = lookup.fitting(self, &wanted.bare());
         let same = |name| {
             others

@@ -117,7 +117,7 @@ impl HostReads<'_, '_> {
         logged: Option<&Call>,
     ) -> Result<Option<String>, HostReadsError> {
         let Some(logged) = logged.filter(|logged| logged.number == printed.call) else {
-            return Ok(Some(format!("call {} is not the next one", printed.call)));
+            return Ok(Some(format!("call {} is not the next call", printed.call)));
         };
         let time = self.time_of(logged.number)?;
         let same = printed.digest() == logged.digest
