@@ -88,7 +88,7 @@ impl Machine<'_> {
         observer: &mut O,
     ) -> Result<(), MachineError> {
         let Some(exception) = self.exceptions.kept.get(&reference) else {
-            return Err(self.diverged("an exception is thrown again that never was"));
+            return Err(self.diverged("an exception that was never thrown is thrown again"));
         };
         self.values.clone_from(&exception.values);
         let tag = exception.tag;

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProfileError {
     /// The number of counted functions differs from the number that the module defines.
-    #[error("the counts are of {got} functions, but the module defines {expected}")]
+    #[error("the counts cover {got} functions, but the module defines {expected}")]
     Functions {
         /// The number of functions that the module defines.
         expected: usize,
@@ -16,7 +16,7 @@ pub enum ProfileError {
         got: usize,
     },
     /// The number of counted edges differs from the number of the function's edges.
-    #[error("the counts of {function} are of {got} edges, but it has {expected}")]
+    #[error("the counts of {function} cover {got} edges, but the function has {expected}")]
     Edges {
         /// The function with the wrong number of counts.
         function: FuncId,
@@ -40,7 +40,7 @@ pub enum ProfileError {
     },
     /// The operators of a block's open frames are incomplete, or too many are listed.
     #[error(
-        "{block} of {function} holds {open} frames at the end, but the operators of {listed} are known"
+        "{block} of {function} holds {open} frames at the end, but the operators of {listed} frames are known"
     )]
     OpenFrames {
         /// The function that contains the block.

@@ -331,7 +331,7 @@ fn check_call(
         }
         BlockEnd::Call(_) => return Ok(()),
         BlockEnd::TailCall(_) => {
-            "ends the call with a tail call, which is made by its caller".to_owned()
+            "ends with a tail call, which counts as a call by the function's caller".to_owned()
         }
         _ => "calls nothing".to_owned(),
     };

@@ -46,7 +46,7 @@ where
     restored.expect(run.path.nodes().len());
     for (number, &time) in snapshots.times().iter().enumerate() {
         let after = grouped(time);
-        let wrong = |what: &str| Ok(Some(format!("the one after {after} blocks {what}")));
+        let wrong = |what: &str| Ok(Some(format!("the snapshot after {after} blocks {what}")));
         while follower.machine.time() < time
             && let Some(visit) = follower.advance()?
         {

@@ -238,7 +238,10 @@ impl Followed<'_> {
         if same {
             Ok(())
         } else {
-            Err("ValuesIndex: the index differs from what following the run gives".to_owned())
+            Err(
+                "ValuesIndex: the index differs from the index that following the run gives"
+                    .to_owned(),
+            )
         }
     }
 
@@ -327,7 +330,7 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<b
         Ok(None) => Ok(false),
         Ok(Some(true)) => Ok(true),
         Ok(Some(false)) => Err(format!(
-            "ValuesCheckpoints: those up to t={} differ from what following the run gives",
+            "ValuesCheckpoints: the checkpoints up to t={} differ from those that following the run gives",
             grouped(vertex.end())
         )),
         Err(error) => Err(format!(

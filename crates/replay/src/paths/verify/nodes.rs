@@ -153,7 +153,7 @@ fn end(
         } else if matches!(cfg.blocks[block].end, BlockEnd::Call(_)) {
             "ends with a call and is not the last"
         } else if !edges.contains_key(&(block, node.blocks[i + 1])) {
-            "has no edge to the next one"
+            "has no edge to the next block"
         } else {
             continue;
         };
