@@ -30,7 +30,7 @@ pub struct Checkpoint<C = NodeId> {
     pub log: LogPlace,
     /// The call or the block to execute next.
     pub next: Next,
-    /// The arguments of the call that is about to begin, if any.
+    /// The arguments of the call that is about to begin, or an empty list if no call begins.
     pub arguments: Vec<GlobalBits>,
     /// The activations, outermost first, each with its function and the call for which it waits.
     /// The activation that executes `next` has no call.

@@ -147,9 +147,9 @@ pub enum NodeEnd {
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
-    /// Returns the instruction for an operator, if any. An atomic operator has several
-    /// instructions. Of these, returns the instruction with the operator's result, or the
-    /// instruction that writes.
+    /// Returns the instruction for an operator, or `None` if the operator has no instruction. An
+    /// atomic operator has several instructions. Of these, returns the instruction with the
+    /// operator's result, or the instruction that writes.
     pub fn inst_of(&self, op: OpId) -> Option<usize> {
         let checks = |code| matches!(code, Code::Aligned(_));
         let mut insts = self.insts.iter();

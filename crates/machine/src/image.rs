@@ -1,4 +1,4 @@
-//! The initial contents of the guest's memories, tables and globals.
+//! Computes the initial contents of the guest's memories, tables and globals.
 
 use std::sync::Arc;
 

@@ -165,7 +165,7 @@ pub enum Expected {
 pub struct Inst {
     /// The action of the instruction.
     pub code: Code,
-    /// The number of the memory, for instructions that use one.
+    /// The number of the memory, for instructions that use a memory.
     pub memory: u16,
     /// The first operand.
     pub a: Register,

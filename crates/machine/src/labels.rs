@@ -178,7 +178,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// Returns the common number of all units of a closed chunk, if any.
+    /// Returns the common number of all units of a closed chunk, or `None` if the numbers may
+    /// differ.
     fn plain(&self, memory: usize, chunk: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         match folders.get((chunk / CHUNKS as u64) as usize) {
@@ -264,8 +265,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// Returns the number that all units in the folders of `first` and `last` share, if there is
-    /// one.
+    /// Returns the number that all units in the folders of `first` and `last` share, or `None` if
+    /// there is no such number.
     pub fn common(&self, memory: usize, first: u64, last: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         let of = |at: u64| match folders.get((at / Self::TOGETHER) as usize) {

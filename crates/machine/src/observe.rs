@@ -22,7 +22,8 @@ pub trait Observer {
     /// [`stopped`](Self::stopped). If not, they may be empty, and nodes are executed faster.
     const REGISTERS: bool = true;
 
-    /// An execution of a node begins. [`variables`](Self::variables) then receives its variables.
+    /// An execution of a node begins. [`variables`](Self::variables) then receives the node's
+    /// variables.
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         let _ = (node, code);

@@ -1,4 +1,4 @@
-//! Executes a node by its operations.
+//! Executes nodes by their operations.
 
 use afterimage_ids::NodeId;
 use afterimage_program::Callee;

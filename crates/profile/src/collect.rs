@@ -210,9 +210,10 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns the part of the dynamic call graph that the counts determine. These are the direct
-    /// calls and, for each caller, the sum of its calls through tables. Rows ascend by caller and
-    /// then by callee, with calls through tables first. A call that never ran has count 0.
+    /// Returns the part of the dynamic call graph that the counts determine. This part consists of
+    /// the direct calls and, for each caller, the sum of its calls through tables. Rows ascend by
+    /// caller and then by callee, with calls through tables first. A call that never ran has count
+    /// 0.
     pub fn call_rows(&self, scope: &Scope) -> Result<Vec<CallRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

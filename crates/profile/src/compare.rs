@@ -33,7 +33,7 @@ pub struct Comparison {
     pub pairs: Pairs,
     /// The number of pairs before a limit is applied.
     pub available: usize,
-    /// The number of functions or lines that both programs have, whether or not they ran.
+    /// The number of functions or lines that both programs have, including items that never ran.
     pub common: usize,
     /// The number of functions or lines that ran in neither profile.
     pub never: usize,

@@ -8,8 +8,8 @@
 //!                                                        the first one, after the locals
 //! ```
 //! Each place may end in `#K` or `#last`, which select its K-th execution, from 1, or its last.
-//! Rust names contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very
-//! end. A string that is a function's whole name means that function.
+//! Rust names contain `#` and `:` (`run::{closure#0}`), so these characters have a meaning only at
+//! the very end. A string that is a function's whole name means that function.
 
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ impl FromStr for Occurrence {
 /// A place as written, classified by its form alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form<'t> {
-    /// `file.c:42[:7]`.
+    /// A line, as `file.c:42`, or a column of a line, as `file.c:42:7`.
     Line {
         /// The file's path, or a suffix of the path.
         file: &'t str,
@@ -52,9 +52,9 @@ pub enum Form<'t> {
         /// The column, from 1.
         column: Option<u32>,
     },
-    /// `@0x1f3`.
+    /// An offset in the module, as `@0x1f3`.
     Offset(OrigOffset),
-    /// `func+0x2a`.
+    /// An offset in a function's body, as `func+0x2a`.
     Within {
         /// The function, as written.
         function: &'t str,
@@ -168,7 +168,7 @@ pub enum ResolveError {
     Declares {
         /// The line, such as `file.c:42`.
         line: String,
-        /// The functions, each such as `func[12] name`.
+        /// The functions, each in the form `func[12] name`.
         functions: Vec<String>,
     },
     /// An imported function has no body.

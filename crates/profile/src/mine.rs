@@ -156,7 +156,7 @@ impl<'s> Folded<'s> {
         }
     }
 
-    /// Like [`new`](Self::new), but shows all code if the filter matches none.
+    /// Like [`new`](Self::new), but shows all code if the filter matches no code.
     pub fn if_any(source: &'s dyn Source, filter: &CodeFilter) -> Self {
         let folded = Self::new(source, filter);
         if folded.shows_any() {

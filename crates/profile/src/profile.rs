@@ -233,8 +233,8 @@ impl<'a> Profile<'a> {
     }
 
     /// Returns the lines of the module's text for the operators at these ascending offsets, with
-    /// their indentation. A line is empty if there is no operator. It is also empty for the `end`
-    /// of a function, which the text format writes as a parenthesis. O(size of the module).
+    /// their indentation. A line is empty if there is no operator. A line is also empty for the
+    /// `end` of a function, which the text format writes as a parenthesis. O(size of the module).
     ///
     /// # Errors
     /// If the module cannot be written as text.

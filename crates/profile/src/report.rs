@@ -17,16 +17,16 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// A function.
+    /// One row for each function.
     #[default]
     Function,
-    /// A source line.
+    /// One row for each source line.
     Line,
-    /// A basic block.
+    /// One row for each basic block.
     Block,
-    /// An edge of a control-flow graph.
+    /// One row for each edge of a control-flow graph.
     Edge,
-    /// An instruction.
+    /// One row for each instruction.
     Instruction,
 }
 

@@ -50,7 +50,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Sends remarks to `remarks`.
+    /// Returns the same resolver, but sends remarks to `remarks`.
     #[must_use]
     pub fn heard_by(self, remarks: Option<&'a dyn Remarks>) -> Self {
         Self { remarks, ..self }

@@ -34,8 +34,8 @@ pub struct OperatorCount {
 }
 
 impl OperatorCount {
-    /// Whether control can arrive at a line at the operator, as [`lines`](crate::lines) defines
-    /// arrivals.
+    /// Whether executing the operator can be an arrival at a line, as [`lines`](crate::lines)
+    /// defines arrivals.
     pub fn is_step(&self) -> bool {
         self.instruction && !self.passed
     }

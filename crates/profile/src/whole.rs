@@ -51,7 +51,8 @@ pub struct Costs {
 }
 
 impl WholeLines {
-    /// Adds instructions. Returns `None` if a sum does not fit into 64 bits.
+    /// Adds instructions to the cost of the payer. Returns `None` if a sum does not fit into 64
+    /// bits.
     pub fn pay(&mut self, by: PaidBy, instructions: u64) -> Option<()> {
         let sum = match by {
             PaidBy::Line(line) => &mut self.lines.entry(line).or_default().instructions,

@@ -50,9 +50,9 @@ pub struct Block {
 pub enum BlockKind {
     /// A basic block of code.
     Code,
-    /// The place where an exception raised inside a `try_table` chooses its handler. It executes
-    /// nothing. `None` stands for the function's own dispatch vertex, from which the exception
-    /// leaves the function.
+    /// The place where an exception raised inside a `try_table` chooses its handler. The vertex
+    /// executes nothing. `None` stands for the function's own dispatch vertex, from which the
+    /// exception leaves the function.
     Dispatch(Option<OpId>),
     /// The EXIT vertex, where control leaves the function.
     Exit,
@@ -90,7 +90,7 @@ pub enum BlockEnd {
 pub enum Callee {
     /// The function itself, imported or defined.
     Direct(FuncId),
-    /// Any function in a table that has this type.
+    /// Any function of this type in a table.
     Indirect {
         /// The index of the table.
         table: u32,

@@ -77,8 +77,8 @@ impl Fit {
             across: Vec::new(),
             of,
         };
-        // For each body, these are the claims that begin before it minus the claims that end there,
-        // exact claims first.
+        // These are the changes in the number of open claims at each body. The exact claims come
+        // first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
             let touched = fit.touched(&claim);

@@ -39,7 +39,7 @@ use crate::{WatchFn, Writers};
 pub struct Recording {
     at: PathBuf,
     file: TraceFile,
-    /// The file as last opened. It grows whenever data is built.
+    /// The newest version of the file that was read. The file grows whenever data is built.
     newest: Mutex<TraceFile>,
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
@@ -319,7 +319,7 @@ impl Recording {
         Ok(found.map(|made| self.checkpoints.get_or_init(|| made)))
     }
 
-    /// Returns the run, to be followed from the beginning.
+    /// Returns the run in a form that can be followed from the beginning.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -338,8 +338,8 @@ impl Recording {
         })
     }
 
-    /// Returns the run, to be followed from the beginning or from a checkpoint. If snapshots are
-    /// used, it is followed from a snapshot.
+    /// Returns the run in a form that can be followed from the beginning, from a checkpoint, or
+    /// from a snapshot if snapshots are used.
     ///
     /// # Errors
     /// As for [`run`](Self::run), and if the checkpoints are damaged.
@@ -438,8 +438,8 @@ impl Recording {
         }))
     }
 
-    /// Returns the result of `find` on the file. If there is none, reads the file again and
-    /// searches the new version, because another process may have added to it.
+    /// Returns the result of `find` on the file. If `find` returns `None`, reads the file again and
+    /// searches the new version, because another process may have added the data.
     fn added<T>(
         &self,
         find: impl Fn(&TraceFile) -> Result<Option<T>, RecordingError>,

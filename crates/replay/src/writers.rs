@@ -93,8 +93,8 @@ impl Writers {
         Ok(found)
     }
 
-    /// Returns the last of the first `end` stretches that wrote a byte, if the byte's region was
-    /// watched in these stretches.
+    /// Returns the last stretch, among the first `end`, that wrote a byte. Returns `None` unless
+    /// the byte's region was watched in these stretches.
     pub fn watched_before(&self, end: usize, memory: u32, address: u64) -> Option<Option<usize>> {
         let all = lock(&self.watched);
         let known = |found: &&WatchedBytes| found.has(memory, address) && found.stretches() >= end;

@@ -1,5 +1,5 @@
-//! Packs regular number sequences. Each number is stored as a difference from an earlier number,
-//! and predictable stretches as a distance back and a length.
+//! Packs regular number sequences. Each number is stored as a difference from an earlier number. A
+//! predictable stretch is stored as a distance back and a length.
 
 /// The distances back that are tried for differences. They are sizes of accesses and of common
 /// structures.

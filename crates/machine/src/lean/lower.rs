@@ -145,7 +145,7 @@ impl Places {
         Self { of, first }
     }
 
-    /// Returns the moves to variables that remain at the end.
+    /// Returns the moves to variables that are still necessary at the node's end.
     fn moves(&self, code: &NodeCode) -> Moves {
         let mut moves = Moves::default();
         for &(variable, register) in &code.outputs {

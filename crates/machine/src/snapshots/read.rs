@@ -112,7 +112,7 @@ impl Snapshots {
     }
 
     /// Returns a snapshot without its pages, and the times of its activations, the outermost first.
-    /// The list of times is empty if they are unknown.
+    /// The list of times is empty if the times are unknown.
     ///
     /// # Errors
     /// If the snapshot is damaged or does not exist.
@@ -302,8 +302,8 @@ impl<'s> Filling<'s> {
     }
 }
 
-/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if it is
-/// damaged.
+/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if the
+/// index is damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<Vec<Entry>> {
     let input = &mut input;
     if take(input)? != VERSION {

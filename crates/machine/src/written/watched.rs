@@ -32,8 +32,8 @@ impl WatchedBytes {
         address - address % WATCHED
     }
 
-    /// Adds the next stretch. `written` has a byte for each byte of the region, which is not 0 if
-    /// the stretch writes it. O(region).
+    /// Adds the next stretch. `written` has an entry for each byte of the region. The entry is not
+    /// 0 if the stretch writes the byte. O(region).
     pub fn add(&mut self, written: &[u8]) {
         let mut parts = Vec::new();
         for (part, bytes) in (0..).zip(written.chunks(BITS as usize)) {

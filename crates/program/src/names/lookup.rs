@@ -36,7 +36,7 @@ pub enum NameError {
     Removed {
         /// The name of the function.
         name: String,
-        /// The place of its declaration, such as `file.c:42`.
+        /// The place of the function's declaration, such as `file.c:42`.
         declared: String,
     },
     /// The function has no code of its own.
@@ -48,7 +48,7 @@ pub enum NameError {
     Inlined {
         /// The name of the function.
         name: String,
-        /// The place of its declaration, such as `file.c:42`.
+        /// The place of the function's declaration, such as `file.c:42`.
         declared: String,
         /// The first line of the function that has code.
         first: Option<String>,
@@ -155,7 +155,7 @@ impl Names {
         self.search(query)?.ok()
     }
 
-    /// Returns `None` if no function has this name.
+    /// Searches for the function with this name. Returns `None` if no function has the name.
     fn search(&self, query: &str) -> Option<Result<FuncId, NameError>> {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let bracketed = query

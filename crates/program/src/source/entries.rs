@@ -158,7 +158,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Takes an attribute into account if it concerns addresses.
+    /// Records an attribute if it concerns addresses.
     pub(super) fn attribute<'a>(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,

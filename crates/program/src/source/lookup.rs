@@ -164,7 +164,7 @@ impl SourceMap<'_> {
     /// chooses the [preferred](Self::preferring) file.
     ///
     /// # Errors
-    /// If no file fits, or more than one.
+    /// If no file or more than one file fits.
     pub fn find_file(&self, query: &str) -> Result<FileId, LineError> {
         let by_line = self.by_line();
         let mut files: Vec<FileId> = by_line.iter().map(|(location, _)| location.file).collect();

@@ -17,7 +17,7 @@ const CALLS: usize = 64;
 /// One of the functions to which an operator belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFrame {
-    /// The function's linkage name (mangled), or its plain name if it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other name.
     pub function: Option<String>,
     /// The place of the function's declaration.
     pub declared: Option<Location>,
@@ -29,7 +29,7 @@ pub struct InlinedFrame {
 /// A function that was inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFunction {
-    /// The function's linkage name (mangled), or its plain name if it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other name.
     pub name: String,
     /// The place of the inlined function's declaration.
     pub declared: Location,

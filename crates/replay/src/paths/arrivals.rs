@@ -76,7 +76,8 @@ pub(super) struct FunctionLines {
 }
 
 impl FunctionLines {
-    /// Reads a function. Takes time linear in its body.
+    /// Reads the lines of a function, and the arrivals at them. Takes time linear in the function's
+    /// body.
     pub(super) fn read(
         program: &Program,
         module: &[u8],
@@ -282,7 +283,8 @@ impl<'a> Places<'a> {
     /// decide it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
-        // Control comes from the beginning of an activation, or from the dispatch of an exception.
+        // Control may come from the beginning of an activation, or from the dispatch of an
+        // exception.
         let entered = (first == graph.root()).then_some(self.entry);
         let mut others = entered.into_iter().chain(self.caught(first));
         let (mut yes, mut no) = (Vec::new(), false);
@@ -438,7 +440,7 @@ pub struct ArrivalTimes<'a, S: Segments> {
 /// The result of the last search, kept because arrivals are mostly requested in order.
 struct Last<'a, S: Segments> {
     cursor: Cursor<'a, S>,
-    /// The number and time of an arrival.
+    /// The number and time of the last arrival that was found.
     time: Option<(u64, u64)>,
 }
 
@@ -447,8 +449,8 @@ pub(super) enum Times<'a, S> {
     /// The nodes determine the arrivals. Opens only segments that contain the requested nodes.
     Nodes {
         all: WppOccurrences<'a, S>,
-        /// Whether some arrivals come after nodes. An arrival after the run's last node was not
-        /// executed.
+        /// Whether some arrivals come after the last block of a node. An arrival after the run's
+        /// last node was not executed.
         behind: bool,
     },
     /// The arrivals, found by examining all segments.

@@ -252,14 +252,14 @@ impl<'a, S: Segments> Beginnings<'a, S> {
     }
 }
 
-/// The activations of one function that begin in a window, in either direction. Each step takes
-/// O(log n) for each rule on the way down to the activation.
+/// Iterates over the activations of one function that begin in a window, in either direction. Each
+/// step takes O(log n) for each rule on the way down to the activation.
 pub struct CallsOf<'a, S: Segments> {
     path: &'a WholePath<S>,
     function: FuncId,
     occurrences: Occurrences<'a, S>,
     cursor: Cursor<'a, S>,
-    /// The range of numbers still to come.
+    /// The number of the first remaining activation. `last` is the number of the last.
     first: u64,
     last: u64,
     reverse: bool,

@@ -66,7 +66,7 @@ pub enum Frame {
 pub struct Context {
     /// The innermost frame of the chain.
     pub frame: Frame,
-    /// The index of the context without the last call, or `None` for the host.
+    /// The index of the context without the innermost frame, or `None` for the host.
     pub parent: Option<usize>,
     /// The number of activations that begin in this context. An inlined function has none.
     pub calls: u64,
@@ -77,7 +77,7 @@ pub struct Context {
     /// The number of blocks in this context and in the contexts below it, including blocks that
     /// were left out.
     pub total: u64,
-    /// The indices of the contexts with one more call, in descending order of blocks.
+    /// The indices of the contexts with one more frame, in descending order of blocks.
     pub children: Vec<usize>,
     /// Calls made in this context to functions that execute too few blocks.
     pub shorter: Rest,

@@ -76,7 +76,7 @@ pub enum PatternTextError {
         /// The blocks that may follow.
         next: Vec<u32>,
     },
-    /// The block does not call that function.
+    /// The block does not call the function that the pattern names.
     #[error("block {block} of {function} does not call {callee}: it {end}")]
     NoCall {
         /// The name of the function.
@@ -88,7 +88,7 @@ pub enum PatternTextError {
         /// The end of the block.
         end: String,
     },
-    /// The block cannot be the last of a call.
+    /// The block cannot be the last block of a call.
     #[error("block {block} of {function} cannot end a call{}", ending(ends))]
     NoEnd {
         /// The name of the function.
@@ -294,7 +294,7 @@ fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     found
 }
 
-/// Checks that the previous part can call a part.
+/// Checks that the previous part of a pattern can call the next part.
 fn check_call(
     program: &Program,
     names: &Names,
@@ -447,7 +447,7 @@ fn tail_calls(function: &Function) -> bool {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The place of the occurrence.
+    /// The place of the occurrence in the path.
     pub at: Match,
     /// The number, from 1, of the call that contains the occurrence, among the calls to the first
     /// part's function.

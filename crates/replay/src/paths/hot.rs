@@ -13,7 +13,7 @@ use afterimage_profile::{Line, ProfileError, Source, Stop, walk};
 /// A path that was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotPath {
-    /// The node of the whole path.
+    /// The path's node in the whole path.
     pub node: NodeId,
     /// The function that executed the path.
     pub function: FuncId,
@@ -102,7 +102,7 @@ impl HotPaths {
     /// functions. Opens one segment.
     ///
     /// # Errors
-    /// If the path or a body cannot be read, or the two do not match.
+    /// If the path or a body cannot be read, or the path does not match the body.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         continuations: &[Continuation],
@@ -129,7 +129,7 @@ impl HotPaths {
         let mut hot = Self::default();
         let mut body = Vec::new();
         let missed = missed(path, program, module, stops)?;
-        // These are the current function, and the number of instructions in each of its blocks.
+        // This pair has the current function, and the number of instructions in each of its blocks.
         let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
         for (function, id) in order {
             if lengths.0 != Some(function) {

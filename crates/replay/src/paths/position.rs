@@ -72,7 +72,8 @@ impl Prologue {
     }
 
     /// Returns the moment after the prologue in an activation that begins at a time. If the
-    /// prologue's end is unknown, or the run ended in it, this is the beginning of the activation.
+    /// prologue's end is unknown, or the run ended in the prologue, this is the beginning of the
+    /// activation.
     pub fn behind(&self, entered: u64) -> At {
         let end = self.end.filter(|end| entered + end.blocks <= self.until);
         end.map_or(At::block(entered), |end| At {
@@ -106,7 +107,7 @@ pub enum PositionError<E: Error + 'static> {
     /// The run executed nothing.
     #[error("the run executed no block, so it has no positions")]
     Empty,
-    /// The run has no such time.
+    /// The run has no block at the requested time.
     #[error(
         "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={}",
         grouped(*nearest),
@@ -288,9 +289,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         Self { numbering, ..self }
     }
 
-    /// Returns the time of a position. A number takes O(1). The k-th call or execution takes O(log
-    /// n) for each rule on the way down, and the time to read the grammar of one segment. An
-    /// arrival at a line takes time linear in all grammars.
+    /// Returns the time of a position. Finding a number takes O(1). Finding the k-th call or
+    /// execution takes O(log n) for each rule on the way down, plus the time to read the grammar of
+    /// one segment. Finding an arrival at a line takes time linear in all grammars.
     ///
     /// # Errors
     /// If the text is not a position of this run. The error names the nearest position.
@@ -302,7 +303,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     /// Returns the moment of a position, for questions about the state. For a line or an operator,
-    /// it is right before the first operator. For a function, it is [after the
+    /// the moment is right before the first operator. For a function, the moment is [after the
     /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may be in
     /// a block after the result of [`time`](Self::time), if the line begins with jumps, or if the
     /// prologue spans several blocks.

@@ -64,7 +64,7 @@ pub enum TimelineEvent {
         from: u64,
         /// The number of blocks executed by the end of the last of these calls.
         to: u64,
-        /// The number of calls, including those that they make.
+        /// The number of calls, including the calls that they make.
         calls: u64,
         /// The number of blocks executed in these calls.
         blocks: u64,
@@ -400,7 +400,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Merges calls with the preceding merged calls, if those are near.
+    /// Merges calls with the preceding merged calls, if these are near.
     fn merge(&mut self, next: Merged) {
         if let Some(merged) = &mut self.merged
             && merged.why == next.why

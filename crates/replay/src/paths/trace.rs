@@ -31,8 +31,8 @@ impl Window {
     }
 }
 
-/// The paths executed in a window, forward or backward, for all functions or some of them. Paths
-/// that the window cuts are included.
+/// Iterates over the paths executed in a window, forward or backward, for all functions or some of
+/// them. Paths that the window cuts are included.
 ///
 /// A step takes amortised O(1). If the functions are rarely executed, finding their next path takes
 /// O(log n) for each rule on the way.

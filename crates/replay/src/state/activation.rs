@@ -153,7 +153,7 @@ pub enum Stands {
 pub(super) enum Before {
     /// The first operator. The moment is the block's start.
     First,
-    /// The last operator, which is the call in a block that ends with one.
+    /// The last operator, which is the call in a block that ends with a call.
     Last,
     /// This operator of the block.
     Op(OpId),

@@ -1,4 +1,4 @@
-//! The call stack at a moment.
+//! Finds the call stack at a moment.
 
 use afterimage_ids::FuncId;
 

@@ -11,7 +11,8 @@ use crate::values::{Executions, RecordedValues};
 pub enum Occasions<'a> {
     /// Arrivals at a line.
     Line(ArrivalTimes<'a, FileSegments>),
-    /// Executions of an operator, the operator, and the number of these executions that count.
+    /// Executions of an operator's block, the operator, and the number of executions that reached
+    /// the operator.
     Operator(Executions<'a>, OpId, u64),
     /// Calls to a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),

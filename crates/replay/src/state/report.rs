@@ -12,7 +12,7 @@ use crate::values::Bits;
 pub struct StateReport {
     /// The time of the block.
     pub time: u64,
-    /// The operator, unless the moment precedes the whole block.
+    /// The operator that follows the moment, or `None` if the moment precedes the whole block.
     pub before: Option<OrigOffset>,
     /// The number of blocks that the run executed.
     pub length: u64,

@@ -337,7 +337,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Like [`recorded`](Self::recorded), but does not number the execution of the activation's
-    /// node. Moves the cursor to the occasion, which is fast if it is near.
+    /// node. Moves the cursor to the occasion, which is fast if the occasion is near.
     fn on_path(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -352,7 +352,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Returns the state at the beginning of an activation. Reuses `last` from the previous
-    /// occasion, if it is the same activation.
+    /// occasion, if `last` is the same activation.
     fn entry(
         &self,
         entered: u64,

@@ -26,7 +26,7 @@ pub struct Written {
     /// The operator that wrote. Without a write, this is the first operator of the code for which
     /// the debug information names the place.
     pub offset: OrigOffset,
-    /// The writer of the place, if known.
+    /// The possible cause of another value in the place.
     pub by: Writer,
 }
 
@@ -89,8 +89,8 @@ pub(super) struct Doubt {
     /// code. A local that is also written elsewhere holds another variable at other times.
     start: Option<OrigOffset>,
     /// The code at which doubts about the place begin, and their reason. A slot of the operand
-    /// stack that holds the parameter, or a part of it, may contain the latest result instead. Or
-    /// another variable shares the parameter's memory.
+    /// stack that holds the parameter, or a part of it, may contain the latest result instead.
+    /// Alternatively, another variable shares the parameter's memory.
     place: Option<(OrigOffset, Writer)>,
 }
 
@@ -156,8 +156,8 @@ fn set_bytes(local: u32) -> u32 {
 impl Doubt {
     /// Returns the last write since the call that may have put another value in the parameter's
     /// place before a moment in the block at `time`. `written` returns the last write to a local
-    /// ([`Activation::written`]). A slot of the operand stack and shared memory are doubted without
-    /// a write, because compilers leave the parameter in a slot that holds another result later.
+    /// ([`Activation::written`]). Doubts about a slot of the operand stack, or about shared memory,
+    /// need no write, because a slot may hold another result later.
     ///
     /// # Errors
     /// As for `written`.

@@ -80,7 +80,7 @@ pub(crate) struct SiteTable {
 /// The sites of a node.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSites {
-    /// The site of each instruction, as its number plus 1, or 0 for none.
+    /// The site of each instruction, as the site's number plus 1, or 0 for no site.
     numbers: Box<[u32]>,
     /// For each instruction, the position of its block in the node.
     blocks: Box<[u32]>,

@@ -464,8 +464,8 @@ fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> Wh
     }
 }
 
-/// Passes the actions of a node to a collector. Registers are needed for all steps except those of
-/// loads and stores that do not trap.
+/// Passes the actions of a node to a collector. Registers are needed for all steps except the steps
+/// of loads and stores that do not trap.
 pub(super) struct Collecting<'c, 'a, const REGISTERS: bool>(pub &'c mut Collector<'a>);
 
 impl<const REGISTERS: bool> Observer for Collecting<'_, '_, REGISTERS> {

@@ -69,7 +69,7 @@ pub enum StepsError<E: Error + 'static> {
         /// The first address that does not exist.
         address: u64,
     },
-    /// There is no such memory.
+    /// The program has no memory with this index.
     #[error("the program has no memory {memory}; it has {count}, counted from 0")]
     NoMemory {
         /// The requested index of a memory.

@@ -29,12 +29,12 @@ pub struct Run<'a, S: Segments> {
     pub path: &'a WholePath<S>,
     /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
-    /// The place where the run was stopped from outside, if it was.
+    /// The place where the run was stopped from outside, or `None` if the run ended in another way.
     pub stopped: Option<StoppedBefore>,
-    /// The checkpoints from which the run can be followed, if any.
+    /// The checkpoints from which the run can be followed, or `None` if there are no checkpoints.
     pub checkpoints: Option<&'a FileCheckpoints>,
-    /// The snapshots, if any. The run can be followed from each snapshot, even along a path that
-    /// lacks the part before it.
+    /// The snapshots of the run, or `None` if there are no snapshots. The run can be followed from
+    /// each snapshot, even along a path that lacks the part before it.
     pub snapshots: Option<&'a Snapshots>,
     /// Receives the number of executed blocks from time to time.
     pub progress: &'a dyn Fn(u64),
@@ -126,8 +126,8 @@ where
     Ok(known.bytes.len() as u64)
 }
 
-/// Follows a run to its end, from the last checkpoint if there is one. Passes the globals, tables
-/// and memories to `show`. There are no registers at the end.
+/// Follows a run to its end, from the last checkpoint or, without checkpoints, from the beginning.
+/// Passes the globals, tables and memories to `show`. There are no registers at the end.
 ///
 /// # Errors
 /// If the run cannot be followed.

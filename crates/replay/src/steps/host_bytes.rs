@@ -1,4 +1,4 @@
-//! The bytes that the host read in some of its calls.
+//! Finds the bytes that the host read in given host calls.
 
 use afterimage_machine::{MachineError, Observer, Range};
 use afterimage_trace::LogReader;
@@ -62,8 +62,8 @@ impl Observer for Reads<'_> {
 }
 
 /// Follows a run from its beginning to the last of the `wanted` host calls, which must ascend. For
-/// each call, passes its number, the time of the block that ends with the call, and the bytes that
-/// the host read to `show`. Calls that the run did not make are left out.
+/// each call, `show` receives its number, the time of the block that ends with the call, and the
+/// bytes that the host read. Calls that the run did not make are left out.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

@@ -17,12 +17,12 @@ use crate::paths::Window;
 /// The last write to a byte of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastWrite {
-    /// The time of the block that wrote.
+    /// The time of the block that wrote the byte.
     pub time: u64,
-    /// The function whose code wrote.
+    /// The function whose code wrote the byte.
     pub function: FuncId,
-    /// The operator that wrote, or that called the host function that wrote. This is `None` if the
-    /// host called that function itself.
+    /// The operator that wrote the byte, or that called the host function that wrote the byte. This
+    /// is `None` if the host called that function itself.
     pub op: Option<OpId>,
     /// All bytes that the write changed.
     pub range: Range,
@@ -467,8 +467,8 @@ where
         Ok(None)
     }
 
-    /// Returns the last write to a byte in an interval before `time`, found by following the
-    /// interval.
+    /// Returns the last write to a byte in an interval before `time`, found by following the run
+    /// through the interval.
     fn follow(
         &mut self,
         interval: u64,
@@ -548,8 +548,8 @@ where
 #[derive(Clone, Copy)]
 struct SiteWrite {
     op: OpId,
-    /// The position of its instruction in the node. The registers differ between the code of the
-    /// follower and the code of the whole execution trace.
+    /// The position of the site's instruction in the node. The registers differ between the code of
+    /// the follower and the code of the whole execution trace.
     inst: usize,
     length: u64,
 }

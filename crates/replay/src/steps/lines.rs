@@ -29,7 +29,7 @@ const FRUITLESS: u32 = 4096;
 pub struct LineStep {
     /// The time of the block in which the line's code begins.
     pub time: u64,
-    /// The operator after the step, or `None` if the run ended on the way to it.
+    /// The operator after the step, or `None` if the run ended on the way to this operator.
     pub op: Option<OpId>,
     /// The function that contains the line's code.
     pub function: FuncId,
@@ -78,7 +78,7 @@ pub enum Enter {
     UpTo(usize),
 }
 
-/// The selection of steps.
+/// The steps to return.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
     /// The window, which must be a part of the run.
@@ -111,7 +111,8 @@ pub struct LineSteps<'a, S: Segments> {
     found: VecDeque<LineStep>,
     /// The number of paths without lines since the last path with lines.
     fruitless: u32,
-    /// The number of such paths after which functions without lines are skipped.
+    /// The number of consecutive paths without lines after which functions without lines are
+    /// skipped.
     patience: u32,
 }
 
@@ -308,7 +309,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     }
 
     /// Sets the number of paths without lines to pass before functions without lines are skipped.
-    /// The default is 4,096. This does not change the steps.
+    /// The default is 4,096. The number does not affect the steps.
     pub fn with_patience(mut self, paths: u32) -> Self {
         self.patience = paths;
         self

@@ -663,7 +663,7 @@ where
     }
 
     /// Watches the bytes without a known writer in all stretches before a time. Returns `false` if
-    /// the bytes are too far apart for this.
+    /// the bytes are too far apart to be watched.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
@@ -712,7 +712,7 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// Returns the stretches among these that may have written one of the bytes, or `None` if there
+    /// Returns the stretches in a range that may have written one of the bytes, or `None` if there
     /// are more than [`FEW`].
     fn all_stretches(
         &self,

@@ -30,7 +30,7 @@ pub fn name(operator: &Operator<'_>) -> String {
     }
 }
 
-/// Converts the rest of a name. Names of atomic operators have more dots.
+/// Converts the rest of an operator's name. The names of atomic operators contain more dots.
 fn atomic(rest: &str) -> String {
     let Some(rest) = rest.strip_prefix("atomic_") else {
         return rest.to_owned();
@@ -77,7 +77,8 @@ mod tests {
             let words = words(&module);
             for function in &program.functions {
                 for (op, _, operator) in program.operators(&module, function) {
-                    // The last operator closes the body. In the text format, it is a parenthesis.
+                    // The last operator closes the body. In the text format, this operator is a
+                    // parenthesis.
                     if op.as_u32() + 1 < function.operators {
                         let name = name(&operator);
                         assert!(words.contains(&name), "{name}");

@@ -42,12 +42,12 @@ impl OpenActivations {
         })
     }
 
-    /// Notes that a node is about to be executed.
+    /// Records that a node is about to be executed.
     pub fn next(&mut self, visit: Visit) {
         (self.first, self.last) = (visit.start, visit.last());
     }
 
-    /// Notes that an activation begins with the node.
+    /// Records that an activation begins with the node.
     pub fn begin(&mut self) {
         self.open.push(Open {
             times: Opened {

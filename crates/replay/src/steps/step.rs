@@ -1,4 +1,4 @@
-//! The steps of a run.
+//! Defines the steps of a run.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{GlobalBits, Range, Trap};
@@ -27,15 +27,15 @@ impl Value {
 pub struct Step {
     /// The time of the step's block. Times never decrease from step to step.
     pub time: u64,
-    /// The function whose code made the step, or the imported function if the host called it
-    /// itself.
+    /// The function whose code made the step, or the imported function if the host itself called
+    /// that function.
     pub function: FuncId,
     /// The operator, or `None` if the host acted on its own.
     pub op: Option<OpId>,
     /// The event of the step.
     pub what: What,
-    /// The bytes of a copy, of an initialization, or of a read or write by the host. `None` if
-    /// there are more than [`SHORT`](Self::SHORT) bytes.
+    /// The bytes of a copy, of an initialization, or of a read or write by the host. This is `None`
+    /// if there are more than [`SHORT`](Self::SHORT) bytes.
     pub bytes: Option<Box<[u8]>>,
 }
 

@@ -15,7 +15,7 @@ use super::{Step, StepsError};
 use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
-/// The selection of the kinds of steps.
+/// The kinds of steps to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Every statement, calls by the host, and actions of the host.
@@ -52,7 +52,7 @@ impl Within {
     }
 }
 
-/// The selection of steps.
+/// The steps to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The wanted kinds of steps.
@@ -129,7 +129,7 @@ where
 /// Iterates over the steps of a run, in order.
 ///
 /// To reach the first requested step, the run is followed from its beginning or from a checkpoint.
-/// It is not followed beyond the end of the window.
+/// The run is not followed beyond the end of the window.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
     /// The follower of the run.

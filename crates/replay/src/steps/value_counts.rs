@@ -41,7 +41,7 @@ struct Pick {
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedValue {
-    /// The value.
+    /// The value of the statement.
     pub value: TypedValue,
     /// The number of executions that gave this value.
     pub times: u64,
@@ -52,7 +52,7 @@ pub struct CountedValue {
 /// The distinct values of a statement, in the order of their bits.
 pub type ValueCounts = Vec<CountedValue>;
 
-/// Values by their bits.
+/// The counted values, by their bits.
 type Counts = HashMap<GlobalBits, CountedValue>;
 
 struct Counted {

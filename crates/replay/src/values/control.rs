@@ -35,7 +35,7 @@ pub enum Controller {
     },
 }
 
-/// Finds control dependences. They are computed on first use of a function.
+/// Finds control dependences. The dependences of a function are computed on first use.
 ///
 /// A block depends on an edge if it post-dominates the edge's target and does not strictly
 /// post-dominate the edge's source (Ferrante, Ottenstein and Warren 1987). Loops without an exit
@@ -102,7 +102,7 @@ impl<'a> Controllers<'a> {
     ) -> Result<Vec<Controller>, ValuesError> {
         let mut thrown = Vec::new();
         let controller = self.decider(values, execution, &mut thrown)?;
-        // A throw that is handled in its own activation decides by itself.
+        // If the deciding branch is itself a throw, the throw is not listed again.
         let decides =
             |time: u64| matches!(controller, Controller::Branch { time: of, .. } if of == time);
         thrown.retain(|&time| !decides(time));

@@ -65,7 +65,7 @@ pub struct Dependence {
 }
 
 /// Returns the direct data dependences of a statement's execution. The dependences of its operands
-/// come first, in order, and then those of its reads, part by part.
+/// come first, in order, and then the dependences of its reads, part by part.
 ///
 /// # Errors
 /// If the trace is damaged or lacks the required data.
@@ -226,7 +226,7 @@ pub fn moves(
 }
 
 /// Like [`moves`], but for a register of an execution, and for the operand that takes the
-/// register's value, if any.
+/// register's value, or `None` if no operand takes it.
 pub fn moves_of(
     values: &RecordedValues<'_>,
     instance: Instance,

@@ -39,7 +39,8 @@ pub struct Effect {
     pub trapped: bool,
 }
 
-/// The types of statements' operands and results. They are computed on first use of a function.
+/// The types of statements' operands and results. The types of a function are computed on first
+/// use.
 pub struct Types<'a> {
     program: &'a Program,
     module: &'a [u8],

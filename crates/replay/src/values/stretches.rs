@@ -76,8 +76,8 @@ impl fmt::Debug for Stretches {
 struct Damaged(&'static str);
 
 /// The activations that are open at the beginning of each stretch. There is a list for each depth,
-/// outermost first. It contains the stretches in which the activation at that depth differs from
-/// the previous stretch.
+/// outermost first. Each list contains the stretches in which the activation at that depth differs
+/// from the previous stretch.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 

@@ -57,8 +57,8 @@ impl Use {
     }
 }
 
-/// Iterates over all direct uses of the results of a statement's execution, in order of time. It
-/// can go in both directions.
+/// Iterates over all direct uses of the results of a statement's execution, in order of time. The
+/// iterator can go in both directions.
 ///
 /// Uses are the [`dependences`](super::dependences) of all executions, and the host's
 /// [reads](HostReads::parts), in reverse. Each occurrence of a dependence or read that names this
@@ -86,7 +86,7 @@ pub struct Uses<'h, 'a> {
     by_host: Option<HostUse>,
     /// Consecutive uses, from whole executions of nodes.
     batch: Vec<Use>,
-    /// The number of uses passed.
+    /// The number of uses that the iterator has passed.
     at: usize,
     /// The start of each batch, up to the current one.
     marks: Vec<Mark<'a>>,
@@ -154,7 +154,7 @@ pub fn definition(
     }
 }
 
-/// Returns the write of an atomic operator, which it makes in addition to its result.
+/// Returns the write that an atomic operator makes in addition to its result.
 fn written_besides(
     values: &RecordedValues<'_>,
     definition: Definition,
@@ -221,7 +221,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         self
     }
 
-    /// Returns the number of uses passed.
+    /// Returns the number of uses that the iterator has passed.
     pub fn position(&self) -> u64 {
         self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
     }

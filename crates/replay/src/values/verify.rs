@@ -105,8 +105,8 @@ pub fn verify_values(
     Some(report)
 }
 
-/// Returns the fault, if any, in the call stack at the end of the run. As in questions about a
-/// moment, the stack is found call by call, back along the path.
+/// Returns the fault in the call stack at the end of the run, or `None` if there is no fault. As in
+/// questions about a moment, the stack is found call by call, back along the path.
 fn open_calls(
     file: &TraceFile,
     program: &Program,
@@ -167,7 +167,7 @@ fn other_stack(
     ))
 }
 
-/// Returns the fault in the stored output, if any.
+/// Returns the fault in the stored output, or `None` if there is no fault.
 fn printed(
     file: &TraceFile,
     program: &Program,
@@ -259,7 +259,7 @@ impl Followed<'_> {
     }
 
     /// Follows the part of the run that an index covers, and builds epochs with the same
-    /// boundaries. Returns the fault, if any.
+    /// boundaries. Returns the fault, or `None` if there is no fault.
     fn build(
         &self,
         index: &Index,

@@ -18,7 +18,7 @@ use afterimage_profile::Stop;
 struct Open {
     /// The function, or `None` for the host.
     function: Option<FuncId>,
-    /// The last event, or `None` if there was none yet.
+    /// The last event, or `None` if there was no event yet.
     last: Option<Last>,
 }
 
@@ -284,7 +284,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Returns the outcome of a call. Reports a missing callee, and returns `None` for it.
+    /// Returns the outcome of a call. Reports a missing callee, and then returns `None`.
     fn came_to(&self, since: Option<Outcome>, callee: Callee, at: &mut At<'_>) -> Option<Outcome> {
         let missing = match since {
             None => callee,

@@ -63,7 +63,7 @@ pub(super) enum First {
 pub(super) struct Last {
     /// The last node, or `None` if there are only calls.
     pub node: Option<NodeId>,
-    /// The outcome of the last activation since that node, if there was one.
+    /// The outcome of the last activation since that node, or `None` if there was no activation.
     pub since: Option<Outcome>,
 }
 
@@ -72,8 +72,8 @@ pub(super) struct Last {
 pub(super) struct Span {
     pub first: First,
     pub last: Last,
-    /// Whether an activation follows another that did not call it. If so, the host must have called
-    /// it.
+    /// Whether an activation follows another activation that did not call it. If so, the host must
+    /// have called it.
     pub by_host: bool,
 }
 

@@ -78,8 +78,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values
     }
 
-    /// Returns the writers of the bytes that the host read in the call that ends an execution.
-    /// These are the first `limit` parts in the order of reading, and the number of further parts.
+    /// Returns the writers of the bytes that the host read in the call that ends an execution. The
+    /// result has the first `limit` parts in the order of reading, and the number of further parts.
     /// The list is empty if the execution does not end with a host call.
     ///
     /// Takes time near-linear in the bytes read. In the worst case, the run is followed once for

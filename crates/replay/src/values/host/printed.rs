@@ -66,7 +66,7 @@ impl Calls<'_, '_> {
 
 impl HostReads<'_, '_> {
     /// Checks that the stored output is complete and agrees with the log and the path. Returns the
-    /// fault, if any.
+    /// fault, or `None` if there is no fault.
     ///
     /// # Errors
     /// If another part of the recording is damaged.

@@ -43,8 +43,8 @@ struct Piece {
     lost: u64,
 }
 
-/// Iterates, in order of time, over the host calls that read a definition's bytes before these were
-/// overwritten.
+/// Iterates, in order of time, over the host calls that read a definition's bytes before the bytes
+/// were overwritten.
 ///
 /// The log lists the calls that read some of the bytes. The index of checkpoints shows whether the
 /// bytes still have the written value. The index is queried for the times of the calls. If there
@@ -317,7 +317,7 @@ fn end(range: Range) -> u64 {
     range.address.saturating_add(range.length)
 }
 
-/// Returns the pieces that a range touches, by their positions. O(log pieces).
+/// Returns the positions of the pieces that a range touches. O(log pieces).
 fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
     let place = |range: Range, address| (range.memory, address);
     let first = pieces.partition_point(|piece| {

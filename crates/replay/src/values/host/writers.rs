@@ -16,7 +16,7 @@ use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
 /// The largest number of executions in an interval for which writes are looked up. For more
-/// executions, the interval is followed.
+/// executions, the run is followed through the interval.
 const FEW: usize = 8;
 
 /// The moment of a question.
@@ -327,7 +327,7 @@ fn look_up(
     Ok(told)
 }
 
-/// Notes the writes by the instructions of an execution and, with `host`, by the host call at its
+/// Records the writes by the instructions of an execution and, with `host`, by the host call at its
 /// end. Returns whether the writes are known. They may be unknown at the end of the run, or without
 /// stored values.
 fn own(
