@@ -43,7 +43,7 @@ pub struct Comparison {
     pub left_out: LeftOut,
     /// The sums over each program.
     pub totals: [Totals; 2],
-    /// The order of the rows, or `None` for descending ratio.
+    /// The order of the rows. `None` stands for the order of descending ratios.
     pub sort: Option<Sort>,
     /// Whether functions are matched by name, because the programs differ.
     pub by_name: bool,

@@ -15,11 +15,11 @@ pub struct PrologueEnd {
     pub op: OpId,
 }
 
-/// Finds the end of a function's prologue as debuggers do. It is at the function's first row of the
-/// line table that marks a prologue's end, or otherwise at the function's second row. Returns
-/// `None` if the line table does not cover the function. Also returns `None` if the way to this row
-/// contains a branch or a call, because an activation may then take another way. O(log rows + size
-/// of the body).
+/// Finds the end of a function's prologue as debuggers do. The end is at the function's first row
+/// of the line table that marks a prologue's end, or otherwise at the function's second row.
+/// Returns `None` if the line table does not cover the function. Also returns `None` if the way to
+/// this row contains a branch or a call, because an activation may then take another way. O(log
+/// rows + size of the body).
 ///
 /// # Errors
 /// If the module's bytes do not match the program.

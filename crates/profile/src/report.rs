@@ -51,8 +51,8 @@ pub enum Sort {
 pub struct Options {
     /// The kind of each row.
     pub by: By,
-    /// The order of the rows. The default is program order, or descending instructions if only the
-    /// top rows are wanted.
+    /// The order of the rows. The default is [`Sort::Program`], or [`Sort::Instructions`] if only
+    /// the top rows are wanted.
     pub sort: Option<Sort>,
     /// The maximum number of rows. By default, there is no limit.
     pub top: Option<usize>,

@@ -59,8 +59,8 @@ impl<'a> Resolver<'a> {
     /// Resolves a string, as [`location`](crate::location) describes. A string that is a function's
     /// whole name always means this function.
     ///
-    /// The first query of each kind indexes the names or lines. Later queries take O(log functions
-    /// + size of the bodies to which the text leads).
+    /// The first query of each kind indexes the names or lines. Later queries take time logarithmic
+    /// in the number of functions, and linear in the bodies to which the text leads.
     ///
     /// # Errors
     /// If the text is not a location in this program. The error names the nearest location.

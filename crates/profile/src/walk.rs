@@ -27,9 +27,9 @@ pub struct OperatorCount {
     pub count: u64,
     /// The operator's source position. Compilers give no position to code that they merged or
     /// invented. An instruction of such code takes the position of the last earlier instruction
-    /// with a position, if all paths between them agree on the line. Otherwise, the instruction has
-    /// no position. Markers have no position. A jump back in a loop without a condition (`while (1)
-    /// {`) also counts as code without a position.
+    /// with a position, if all paths between the two instructions agree on the line. Otherwise, the
+    /// instruction has no position. Markers have no position. A jump back in a loop without a
+    /// condition (`while (1) {`) also counts as code without a position.
     pub position: Option<Location>,
 }
 

@@ -207,7 +207,7 @@ where
         Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
     }
 
-    /// Returns the last write to a byte in an interval. The execution `visit` of a node made this
+    /// Returns the last write to a byte in an interval. The execution `visit` of a node made the
     /// write.
     fn tell(
         &mut self,

@@ -238,10 +238,7 @@ impl Followed<'_> {
         if same {
             Ok(())
         } else {
-            Err(
-                "ValuesIndex: the index differs from the index that following the run gives"
-                    .to_owned(),
-            )
+            Err("ValuesIndex: the index differs from the result of following the run".to_owned())
         }
     }
 
@@ -330,7 +327,7 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<b
         Ok(None) => Ok(false),
         Ok(Some(true)) => Ok(true),
         Ok(Some(false)) => Err(format!(
-            "ValuesCheckpoints: the checkpoints up to t={} differ from those that following the run gives",
+            "ValuesCheckpoints: the checkpoints up to t={} differ from the result of following the run",
             grouped(vertex.end())
         )),
         Err(error) => Err(format!(
