@@ -140,7 +140,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
                 self.is_exhausted = true;
                 self.warn(format!(
                     "unit at 0x{at:x} of .debug_info: its line table is shared \
-                    too often; the unit and all later ones are left out"
+                    too often; the unit and all later units are left out"
                 ));
                 return None;
             }

@@ -238,7 +238,7 @@ fn segment(
     if segment.open != open {
         let text = format!(
             "segment {at} begins in other activations than those in which the \
-            one before ends"
+            previous segment ends"
         );
         report.find(PathRule::Continuity, text);
         return None;

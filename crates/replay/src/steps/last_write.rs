@@ -203,7 +203,7 @@ where
     /// Returns the execution of a node that begins with a block.
     fn visit(&mut self, start: u64) -> Result<Visit, StepsError<S::Error>> {
         let visit = self.cursor.seek(start)?;
-        let damaged = CheckpointError::Damaged("when it was written");
+        let damaged = CheckpointError::Damaged("the time of a write");
         Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
     }
 

@@ -309,8 +309,8 @@ fn compare(
     match stored {
         Ok(stored) if stored == epoch => Ok(()),
         Ok(_) => Err(format!(
-            "ValuesEpoch: the epoch that begins after t={} differs from what following \
-             the run gives",
+            "ValuesEpoch: the epoch that begins after t={} differs from the result of \
+             following the run",
             grouped(before)
         )),
         Err(error) => Err(format!("ValuesEpoch: after t={}: {error}", grouped(before))),

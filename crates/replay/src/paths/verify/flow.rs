@@ -148,7 +148,7 @@ impl<'n, 'a> Flow<'n, 'a> {
                 _ => " elsewhere".to_owned(),
             };
             let text = format!(
-                "activation {depth}, from outside, ends in {function}, {block}, but END has \
+                "activation {depth}, from outside, ends in {function}, {block}, but END places \
                  it{said}"
             );
             report.find(PathRule::Stack, text);
@@ -279,7 +279,7 @@ impl<'n, 'a> Flow<'n, 'a> {
             ),
             NodeEnd::Cut => at.find(
                 PathRule::Sequel,
-                format!("{next} follows {node}, in the middle of which the run ends"),
+                format!("{next} follows {node}, but the run ends inside {node}"),
             ),
         }
     }
@@ -493,7 +493,7 @@ impl At<'_> {
 fn named(callee: Callee) -> String {
     match callee {
         Callee::Direct(function) => function.to_string(),
-        Callee::Indirect { ty, .. } => format!("something of {ty} in a table"),
+        Callee::Indirect { ty, .. } => format!("a function of {ty} in a table"),
     }
 }
 

@@ -151,7 +151,7 @@ fn end(
         } else if i + 1 == node.blocks.len() {
             continue;
         } else if matches!(cfg.blocks[block].end, BlockEnd::Call(_)) {
-            "ends with a call and is not the last"
+            "ends with a call, but is not the last block"
         } else if !edges.contains_key(&(block, node.blocks[i + 1])) {
             "has no edge to the next block"
         } else {

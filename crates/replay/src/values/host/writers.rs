@@ -205,7 +205,7 @@ impl<'a> Writers<'a> {
             }
             break;
         }
-        Err(HostReadsError::Damaged("bytes that are not there"))
+        Err(HostReadsError::Damaged("bytes that do not exist"))
     }
 
     /// Follows the run until a moment, and records the last writers. Begins at an interval, at the
