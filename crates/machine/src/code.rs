@@ -32,8 +32,8 @@ pub struct NodeCode {
     pub end: NodeEnd,
     /// Upper halves of the constants that are vectors, by register.
     pub wide_constants: Box<[(Register, u64)]>,
-    /// The third operand and the immediate of each vector instruction, which is identified by its
-    /// register.
+    /// The third operand and the immediate of each vector instruction. The register identifies the
+    /// instruction.
     pub vectors: Box<[(Register, VectorExtra)]>,
     /// The lists of indices with which a `br_table` takes the direction of the path.
     pub lists: Box<[TableIndices]>,

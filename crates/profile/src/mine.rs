@@ -269,7 +269,7 @@ pub struct OwnFunctions<'a> {
 }
 
 impl<'a> OwnFunctions<'a> {
-    /// Finds the functions of a program that a source map shows.
+    /// Creates an index of the functions of a program that a source map shows.
     pub fn new(folded: &'a Folded<'a>, program: &'a Program, names: &'a Names) -> Self {
         Self {
             folded,

@@ -96,7 +96,7 @@ impl WrittenLines {
     /// Reads O(log stretches) sets.
     ///
     /// # Errors
-    /// If the lines are damaged, or there are fewer stretches.
+    /// If the lines are damaged, or there are fewer than `end` stretches.
     pub fn last_before(
         &self,
         end: usize,

@@ -280,7 +280,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes an instruction that may trap and end the run.
+    /// Records an instruction that may trap and end the run.
     fn tries(&mut self, code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) {
         self.last = Some(self.site(item));
         self.tried = tried(&code.insts[position], item, bank);

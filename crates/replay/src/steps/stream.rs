@@ -342,7 +342,7 @@ pub struct ReverseSteps<'a, S: Segments, L> {
     last: Option<u64>,
 }
 
-/// The first and the largest size of a stretch, in steps.
+/// The number of steps in the first stretch. `MOST` is the largest number of steps in a stretch.
 const FIRST: usize = 1 << 8;
 const MOST: usize = 1 << 18;
 

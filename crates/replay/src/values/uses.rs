@@ -111,7 +111,7 @@ struct NodeUses {
     compiled: Rc<Compiled>,
     /// The statements, in order, each with the position of its block.
     statements: Vec<(OpId, Statement)>,
-    /// The operands that take each register.
+    /// The operands of all statements, sorted by their registers.
     operands: Vec<OfRegister>,
     /// The statement of each instruction.
     of_inst: HashMap<usize, u32>,
