@@ -78,7 +78,7 @@ pub enum LineError {
     },
     /// Code comes from that line, but not from that column.
     #[error(
-        "no code comes from column {column} of {path}:{line}; there is code from column {}",
+        "no code comes from column {column} of {path}:{line}; there is code from {}",
         columns(found)
     )]
     NoColumn {
