@@ -14,7 +14,7 @@ use crate::observe::{Caller, Observer};
 use crate::step::make_room;
 use crate::{MachineError, Trap};
 
-/// The maximum number of registers of all activations.
+/// The maximum total number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
 /// The number of locals above which zeros are not written to memory that is already zero.
@@ -144,7 +144,7 @@ impl Machine<'_> {
 
     /// Delivers `values` to the innermost activation, which made the call. If the activation ends
     /// with the call, continues with the enclosing activation. `from_host` is true if the host
-    /// returned, so that no activation has ended yet.
+    /// returned the values. In that case, no activation has ended yet.
     pub(crate) fn deliver<O: Observer>(
         &mut self,
         from_host: bool,
@@ -179,8 +179,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Describes the return from the call at a node's end: the first variable for the results, the
-    /// block with which the activation continues, and whether the function has vectors.
+    /// Describes the return from the call at a node's end. The result has the first variable for
+    /// the results, the block with which the activation continues, and whether the function has
+    /// vectors.
     #[inline]
     fn after_call(&self, call: NodeId) -> Option<(u32, Option<BlockId>, bool)> {
         if let Some(lean) = self.operations.lean(call)
@@ -215,8 +216,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends the innermost activation. It returns the top of its operand stack, which is the
-    /// variables before `top`.
+    /// Ends the innermost activation. The activation returns the top of its operand stack, which
+    /// consists of the variables before `top`.
     pub(crate) fn return_top(&mut self, frame: Frame, top: u32, wide: bool) {
         let function = self.program.function(frame.function);
         let results = function.and_then(|f| self.program.types.get(f.ty));

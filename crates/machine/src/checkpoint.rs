@@ -30,7 +30,7 @@ pub struct Checkpoint<C = NodeId> {
     pub log: LogPlace,
     /// The call or the block to execute next.
     pub next: Next,
-    /// The arguments of the call that is about to begin, if any.
+    /// The arguments of the call that is about to begin, or an empty list if no call begins.
     pub arguments: Vec<GlobalBits>,
     /// The activations, outermost first, each with its function and the call for which it waits.
     /// The activation that executes `next` has no call.
@@ -53,7 +53,7 @@ pub struct Checkpoint<C = NodeId> {
     pub elements: Vec<u32>,
     /// The exceptions that may still be referenced, by their references, ascending.
     pub exceptions: Vec<(u64, Exception)>,
-    /// The number of references to exceptions created.
+    /// The number of references to exceptions that have been created.
     pub made: u64,
     /// The number of exceptions above which unreferenced exceptions are dropped.
     pub room: u64,
@@ -86,7 +86,7 @@ pub struct ChangedTable {
     pub length: u64,
     /// The elements that differ from the initial elements (or from null, for new elements), in
     /// maximal runs. A run has a position, a length and the common value. Positions ascend. The
-    /// value 0 is null, f + 1 is function f.
+    /// value 0 is null, and f + 1 is function f.
     pub elements: Vec<(u64, u64, u64)>,
 }
 
@@ -154,7 +154,7 @@ impl<C> Checkpoint<C> {
 
 impl Checkpoint {
     /// Returns the nodes that end with pending calls. A machine needs their code to continue from
-    /// here.
+    /// the checkpoint.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.frames.iter().filter_map(|&(_, call)| call)
     }

@@ -23,7 +23,8 @@ pub struct NodeCode {
     pub constants: Box<[u64]>,
     /// The instructions, in order.
     pub insts: Box<[Inst]>,
-    /// The variables that are written, each listed once, with their sources at the end.
+    /// The variables that the node writes, each listed once, with the register that holds its final
+    /// value.
     pub outputs: Box<[(u32, Register)]>,
     /// The variables that instructions, the end or other variables' outputs read, ascending.
     pub inputs: Box<[u32]>,
@@ -31,14 +32,14 @@ pub struct NodeCode {
     pub end: NodeEnd,
     /// Upper halves of the constants that are vectors, by register.
     pub wide_constants: Box<[(Register, u64)]>,
-    /// The third operand and the immediate of each vector instruction, which is identified by its
-    /// register.
+    /// The third operand and the immediate of each vector instruction. The register identifies the
+    /// instruction.
     pub vectors: Box<[(Register, VectorExtra)]>,
     /// The lists of indices with which a `br_table` takes the direction of the path.
     pub lists: Box<[TableIndices]>,
     /// Whether any value is a vector.
     pub wide: bool,
-    /// The blocks that moved values before their use, by user.
+    /// The blocks that moved values before their use, ordered by the user of the value.
     pub moved: Box<[Moved]>,
 }
 
@@ -48,7 +49,7 @@ pub struct NodeCode {
 pub struct Moved {
     /// The user of the value.
     pub taker: Taker,
-    /// The block's position among those of the node.
+    /// The block's position in the node.
     pub block: u32,
 }
 
@@ -70,7 +71,7 @@ pub enum Taker {
 pub struct VectorExtra {
     /// The register of the third operand.
     pub c: Register,
-    /// The immediate: a lane or a shuffle mask.
+    /// The immediate, which is a lane or a shuffle mask.
     pub immediate: u128,
 }
 
@@ -146,17 +147,17 @@ pub enum NodeEnd {
 const MISSING: u32 = u32::MAX - 1;
 
 impl NodeCode {
-    /// Returns the instruction for an operator, if any. An atomic operator has several
-    /// instructions. Of these, returns the instruction with the operator's result, or the
-    /// instruction that writes.
+    /// Returns the instruction for an operator, or `None` if the operator has no instruction. An
+    /// atomic operator has several instructions. Of these, returns the instruction with the
+    /// operator's result, or the instruction that writes.
     pub fn inst_of(&self, op: OpId) -> Option<usize> {
         let checks = |code| matches!(code, Code::Aligned(_));
         let mut insts = self.insts.iter();
         insts.position(|inst| inst.op == op && !checks(inst.code))
     }
 
-    /// Returns a placeholder for a node that has not been compiled yet. It cannot be executed,
-    /// because the machine never waits for its function.
+    /// Returns a placeholder for a node that has not been compiled yet. The placeholder cannot be
+    /// executed, because the machine never waits for its function.
     pub(crate) fn missing() -> Self {
         Self {
             function: FuncId::from_u32(MISSING),

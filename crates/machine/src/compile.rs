@@ -22,7 +22,7 @@ use crate::inst::{Code, Inst, Register};
 const CONSTANT: u32 = 1 << 30;
 /// The mark of a result (see [`CONSTANT`]).
 const RESULT: u32 = 1 << 31;
-/// The mark of a value that was moved, which is both bits.
+/// The mark of a value that was moved, which sets both bits.
 const MOVED: u32 = CONSTANT | RESULT;
 
 /// A constant. A vector is distinguished from a scalar with the same bits.
@@ -41,9 +41,9 @@ struct Compiler<'a> {
     moved: Vec<(Register, u32)>,
     /// The position of the current block.
     position: u32,
-    /// The first instruction of the current block.
+    /// The position of the current block's first instruction.
     first_inst: u32,
-    /// The first instruction of each block.
+    /// The position of each block's first instruction.
     firsts: Vec<u32>,
     constants: Vec<Constant>,
     known: HashMap<Constant, Register>,
@@ -54,7 +54,7 @@ struct Compiler<'a> {
     insts: Vec<Inst>,
     vectors: Vec<(Register, VectorExtra)>,
     lists: Vec<TableIndices>,
-    /// The height after the last operator.
+    /// The height of the operand stack after the last operator.
     height: u32,
     first: BlockId,
     end: NodeEnd,
@@ -185,8 +185,8 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Appends a block, after which the path continues to `to`. Returns `None` if that is
-    /// impossible.
+    /// Appends a block, after which the path continues to `to`. Returns `None` if the path cannot
+    /// continue that way.
     fn block(&mut self, block: BlockId, to: Option<BlockId>, last: bool) -> Option<()> {
         let body = self.body;
         let cfg = &body.function.cfg;
@@ -292,7 +292,7 @@ impl Compiler<'_> {
         self.current.insert(variable, register);
     }
 
-    /// Returns the blocks that moved the value of a user, except one block.
+    /// Finds the blocks, other than `own`, that moved the value of a user.
     fn blocks(
         &self,
         mut register: Register,

@@ -11,7 +11,7 @@ use crate::code::NodeCode;
 use crate::compile::{self, Body};
 use crate::machine::{MOST_CODE, Machine, position};
 
-/// A node: its function, its blocks, and the block where the activation continues.
+/// A node, given by its function, its blocks, and the block where the activation continues.
 pub type Path<'n> = (FuncId, &'n [BlockId], Option<BlockId>);
 
 /// The number of nodes compiled as one batch.

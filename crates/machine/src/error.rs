@@ -24,7 +24,7 @@ pub enum MachineError {
     NoPath {
         /// The function that should contain the blocks.
         function: FuncId,
-        /// The first block of the alleged path.
+        /// The first of the blocks that do not form a path.
         block: BlockId,
     },
     /// The path disagrees with the program's computation.
@@ -50,7 +50,7 @@ pub enum MachineError {
         grouped(*time)
     )]
     LogEnds {
-        /// The last block that can be followed.
+        /// The time of the last block that can be followed.
         time: u64,
     },
     /// The checkpoint does not belong to this run.
@@ -75,7 +75,7 @@ pub enum MachineError {
     },
 }
 
-/// The reason why an operator traps, in the terms of recordings.
+/// The reason why an operator traps, as recordings classify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// An arithmetic operator trapped.

@@ -23,8 +23,8 @@ pub struct Exception {
     pub values: Vec<Bits>,
 }
 
-/// The exceptions that were caught by reference, by their references. References are numbers from
-/// 1, and are never reused.
+/// The exceptions that were caught by reference, indexed by their references. References are
+/// numbers from 1, and are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct Exceptions {
     pub kept: HashMap<u64, Exception>,
@@ -66,7 +66,7 @@ impl Exceptions {
 /// The handler of an exception.
 struct Handler {
     block: BlockId,
-    /// Whether the handler is the function's own label, so that the function returns the caught
+    /// Whether the handler is the function's own label. If so, the function returns the caught
     /// values.
     returns: bool,
     /// The first variable for the caught values.
@@ -88,15 +88,15 @@ impl Machine<'_> {
         observer: &mut O,
     ) -> Result<(), MachineError> {
         let Some(exception) = self.exceptions.kept.get(&reference) else {
-            return Err(self.diverged("an exception is thrown again that never was"));
+            return Err(self.diverged("an exception that was never thrown is thrown again"));
         };
         self.values.clone_from(&exception.values);
         let tag = exception.tag;
         self.unwind(tag, block, observer)
     }
 
-    /// Finds the handler of an exception with the values in `values` that was thrown in this block
-    /// of the innermost activation.
+    /// Finds the handler of an exception that was thrown in this block of the innermost activation.
+    /// The exception's values are in `values`.
     pub(crate) fn unwind<O: Observer>(
         &mut self,
         tag: u32,

@@ -1,4 +1,4 @@
-//! The initial contents of the guest's memories, tables and globals.
+//! Computes the initial contents of the guest's memories, tables and globals.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub type GlobalBits = (u64, u64);
 
 /// Memories, tables, globals and passive segments.
 ///
-/// References are numbers: 0 is null, f + 1 is function f.
+/// References are numbers. The number 0 is null, and f + 1 is function f.
 #[derive(Debug, Default)]
 pub struct State {
     /// The memories, by index.
@@ -56,7 +56,7 @@ pub struct Table {
     pub most: u64,
 }
 
-/// An active data segment, as the origin of initial bytes of memory.
+/// An active data segment, which is the origin of some initial bytes of a memory.
 #[derive(Clone, Debug)]
 pub struct Initial {
     /// The memory that the segment fills.

@@ -6,8 +6,8 @@ use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 use crate::image::GlobalBits;
 use crate::observe::Range;
 
-/// A register of a node: a variable of the function at the node's start, a constant, or the result
-/// of an instruction.
+/// A register of a node, which is a variable of the function at the node's start, a constant, or
+/// the result of an instruction.
 ///
 /// Variables come first, then the node's constants, then one register per instruction.
 pub type Register = u32;
@@ -28,7 +28,7 @@ pub enum Code {
     Load(Load),
     /// Reads memory at `a` + `immediate` for a vector. Lanes that keep their values come from `b`.
     LoadVector(VectorLoad),
-    /// Writes `b` to memory at `a` + `immediate`, with this number of bytes: 1, 2, 4 or 8.
+    /// Writes `b` to memory at `a` + `immediate`, with this number of bytes, which is 1, 2, 4 or 8.
     Store(u8),
     /// Writes vector `b`, or a lane of it.
     StoreVector(VectorStore),
@@ -77,7 +77,7 @@ pub enum Code {
     /// `immediate`.
     Notify,
     /// Branches by the value of `a`. The path determines the direction that the branch must take,
-    /// and `immediate` describes the value that `a` must have for it.
+    /// and `immediate` describes the value that `a` must have for this direction.
     Branch(Expected),
 }
 
@@ -141,7 +141,7 @@ impl Code {
 /// The conversion of the loaded bytes to the value of a scalar load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The number of bytes: 1, 2, 4 or 8.
+    /// The number of bytes, which is 1, 2, 4 or 8.
     pub bytes: u8,
     /// The number of bits to which the sign is extended, or 0 for zero extension.
     pub sign: u8,
@@ -165,7 +165,7 @@ pub enum Expected {
 pub struct Inst {
     /// The action of the instruction.
     pub code: Code,
-    /// The number of the memory, for instructions that use one.
+    /// The number of the memory, for instructions that use a memory.
     pub memory: u16,
     /// The first operand.
     pub a: Register,

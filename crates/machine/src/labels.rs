@@ -1,9 +1,9 @@
 //! Stores a number for each unit of memory, such as information about each byte or word of a guest.
 //!
 //! The units of a memory are grouped in chunks. Recently used chunks are open, as plain numbers.
-//! All other chunks are packed. Loops leave regular patterns, and a chunk with a single touched
-//! byte takes 32 bytes. So the total size is a fixed number of bytes, plus a few bytes for each
-//! touched chunk with regular numbers.
+//! All other chunks are packed. Loops leave regular patterns, which pack well. A chunk with a
+//! single touched byte takes 32 bytes. So the total size is a fixed number of bytes, plus a few
+//! bytes for each touched chunk with regular numbers.
 
 mod arena;
 mod packed;
@@ -52,7 +52,7 @@ fn key(memory: usize, chunk: u64) -> u64 {
 }
 
 impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
-    /// The count of units in a folder.
+    /// The number of units in a folder.
     pub const TOGETHER: u64 = (CHUNK * CHUNKS) as u64;
 
     /// Creates labels with at most `open` open chunks, which must be a power of two.
@@ -128,7 +128,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         line
     }
 
-    /// Packs the chunk in a line.
+    /// Packs the chunk that a line holds.
     fn close(&mut self, key: u64, line: usize) {
         let (memory, chunk) = ((key >> 44) as usize, key & ((1 << 44) - 1));
         let base = self.each(memory, chunk).base;
@@ -178,7 +178,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// Returns the common number of all units of a closed chunk, if any.
+    /// Returns the common number of all units of a closed chunk, or `None` if the numbers may
+    /// differ.
     fn plain(&self, memory: usize, chunk: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         match folders.get((chunk / CHUNKS as u64) as usize) {
@@ -196,7 +197,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         self.chunk(memory, at / CHUNK as u64)[(at % CHUNK as u64) as usize] = number;
     }
 
-    /// Sets the number of the units in `first..end`. Folders that are filled entirely are not
+    /// Sets the number of each unit in `first..end`. Folders that are filled entirely are not
     /// expanded.
     pub fn fill(&mut self, memory: usize, first: u64, end: u64, number: u64) {
         let (chunk, folder) = (CHUNK as u64, Self::TOGETHER);
@@ -264,8 +265,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         }
     }
 
-    /// Returns the number that all units in the folders of `first` and `last` share, if there is
-    /// one.
+    /// Returns the number that all units in the folders of `first` and `last` share, or `None` if
+    /// there is no such number.
     pub fn common(&self, memory: usize, first: u64, last: u64) -> Option<u64> {
         let folders = self.memories.get(memory).map_or(&[][..], Vec::as_slice);
         let of = |at: u64| match folders.get((at / Self::TOGETHER) as usize) {
@@ -276,8 +277,8 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         of(first).filter(|number| of(last) == Some(*number))
     }
 
-    /// Changes every number. Takes time proportional to the number of units that are stored
-    /// individually.
+    /// Replaces every number with the result of `new`. Takes time proportional to the number of
+    /// units that are stored individually.
     pub fn change(&mut self, new: impl Fn(u64) -> u64) {
         let lines = self.lines.chunks_exact_mut(CHUNK);
         for (_, line) in self

@@ -24,7 +24,8 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Extends the memory to a length of at most `most`. Does not touch existing bytes.
+    /// Extends the memory to `length` bytes. The memory never exceeds `most` bytes. Does not touch
+    /// existing bytes.
     pub(crate) fn grow(&mut self, length: usize, most: usize) -> Result<(), Growth> {
         let room = self.room.as_ref().map_or(0, |room| room.len());
         if length > room {
@@ -48,7 +49,7 @@ fn mapped(length: usize) -> io::Result<MmapMut> {
 #[cfg(target_os = "linux")]
 fn extended(mut room: MmapMut, length: usize) -> io::Result<MmapMut> {
     let options = memmap2::RemapOptions::new().may_move(true);
-    // SAFETY: no file is mapped, and the mapping is ours alone.
+    // SAFETY: no file is mapped, and no other code uses the mapping.
     #[allow(unsafe_code)]
     unsafe {
         room.remap(length, options)?;

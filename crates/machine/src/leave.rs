@@ -107,7 +107,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Writes the variables that a node leaves changed.
+    /// Writes the variables that a node changes.
     fn write_outputs(&mut self, node: NodeId, base: usize) {
         let code = &self.codes[node];
         let variables = code.variables;

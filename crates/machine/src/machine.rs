@@ -22,7 +22,7 @@ use crate::{MachineError, Trap};
 /// GiB.
 pub(crate) const MOST_CODE: usize = 1 << 26;
 
-/// A value: its bits, and the upper half if it is a vector.
+/// The bits of a value, and the upper half if the value is a vector.
 pub(crate) type Bits = (u64, u64);
 
 /// The node that must come next.
@@ -461,7 +461,7 @@ impl<'a> Machine<'a> {
         Err(error)
     }
 
-    /// Leaves a node that stopped after `done` of its instructions.
+    /// Leaves a node that stopped after `executed` of its instructions.
     #[cold]
     pub(crate) fn stops<O: Observer>(
         &mut self,
@@ -484,7 +484,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Ends the run inside a node, after `done` of its instructions.
+    /// Ends the run inside a node, after `executed` of its instructions.
     fn stopped<O: Observer>(
         &mut self,
         node: NodeId,
@@ -533,7 +533,7 @@ impl<'a> Machine<'a> {
         matches!(self.waiting, Waiting::Host | Waiting::Enter { .. })
     }
 
-    /// Checks that the node can come next, and begins it.
+    /// Checks that the node can come next, and begins the node.
     pub(crate) fn arrive<O: Observer>(
         &mut self,
         node: NodeId,
@@ -588,8 +588,8 @@ impl std::fmt::Debug for Machine<'_> {
     }
 }
 
-/// Returns the position of a defined function among the bodies. For an import, the position has no
-/// body.
+/// Returns the position of a defined function among the bodies. For an import, there is no body at
+/// the position.
 pub(crate) fn position(program: &Program, function: FuncId) -> usize {
     let index = function.as_u32() as usize;
     index.wrapping_sub(program.imports.len())

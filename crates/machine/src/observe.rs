@@ -22,7 +22,8 @@ pub trait Observer {
     /// [`stopped`](Self::stopped). If not, they may be empty, and nodes are executed faster.
     const REGISTERS: bool = true;
 
-    /// An execution of a node begins. [`variables`](Self::variables) then receives its variables.
+    /// An execution of a node begins. [`variables`](Self::variables) then receives the node's
+    /// variables.
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         let _ = (node, code);
@@ -61,8 +62,8 @@ pub trait Observer {
         let _ = (inst, value);
     }
 
-    /// The instruction at this position writes any number of bytes that are not a value: one
-    /// repeated byte, or bytes of a data segment. By default, this is reported as a
+    /// The instruction at this position writes any number of bytes that are not a value. They are
+    /// one repeated byte, or bytes of a data segment. By default, this is reported as a
     /// [`write`](Self::write).
     #[inline(always)]
     fn fill(&mut self, inst: usize, range: Range) {
@@ -116,8 +117,8 @@ pub trait Observer {
         let _ = (code, executed, low, high);
     }
 
-    /// The instruction after the executed ones trapped, as [`stopped`](Self::stopped) reported just
-    /// before. This is not called if the run was stopped from outside.
+    /// The instruction after the executed instructions trapped. [`stopped`](Self::stopped) was
+    /// called just before. This is not called if the run was stopped from outside.
     #[inline(always)]
     fn trapped(&mut self, inst: usize) {
         let _ = inst;
@@ -181,7 +182,7 @@ pub trait Observer {
 
     /// An exception was caught. Its values are in the `count` variables from `first` on. The
     /// reference to the exception follows if the handler takes it. If the handler is the function's
-    /// own label, the activation leaves next, and returns these values.
+    /// own label, the activation then ends and returns these values.
     #[inline(always)]
     fn caught(&mut self, first: u32, count: u32) {
         let _ = (first, count);
@@ -195,7 +196,7 @@ pub enum Caller {
     Host,
     /// The guest, with an ordinary call.
     Call,
-    /// The guest, with a tail call, so that the caller's activation has ended.
+    /// The guest, with a tail call. The caller's activation has ended.
     TailCall,
 }
 

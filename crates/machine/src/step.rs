@@ -1,4 +1,4 @@
-//! Executes a node by its operations.
+//! Executes nodes by their operations.
 
 use afterimage_ids::NodeId;
 use afterimage_program::Callee;
@@ -14,7 +14,7 @@ use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
 
 /// The reason why execution left a node before its end, and the number of instructions executed
-/// until then. It is boxed, because small results are returned in a register.
+/// until then. The pair is boxed, because small results are returned in a register.
 type Left = Box<(usize, Stop)>;
 
 impl Machine<'_> {

@@ -6,18 +6,18 @@ use wasmparser::Operator;
 
 use crate::ProfileError;
 
-/// An operator of a body.
+/// An operator in a function's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Its offset in the original module.
+    /// The operator's offset in the original module.
     pub offset: OrigOffset,
-    /// Whether it is an instruction rather than a marker of the block structure.
+    /// Whether the operator is an instruction rather than a marker of the block structure.
     pub instruction: bool,
-    /// Whether it is an unconditional jump.
+    /// Whether the operator is an unconditional jump.
     pub jump: bool,
 }
 
-/// Reads the operators of a function into `into`, by ordinal. O(size of the body).
+/// Reads the operators of a function into `into`, in order. O(size of the body).
 pub fn decode(
     program: &Program,
     module: &[u8],

@@ -11,7 +11,7 @@ use crate::{
     LineCount, LineRow, OperatorCount, Profile, ProfileError, lines,
 };
 
-/// The functions that a question is about.
+/// The functions to include in a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// All functions that the module defines.
@@ -52,7 +52,7 @@ impl Profile<'_> {
     /// Returns one row per function, ascending by index.
     ///
     /// # Errors
-    /// See [`Profile::operators`]; this holds for all methods that return rows.
+    /// As for [`Profile::operators`]. The same applies to all methods that return rows.
     pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -70,9 +70,9 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns one row per source line that has code, ascending by the file's path, then line. With
-    /// [`Scope::All`], includes the lines of functions that the linker removed, with a count of 0.
-    /// [`LineCount::arrivals`] describes how arrivals are counted.
+    /// Returns one row per source line that has code, ascending by the file's path and then by
+    /// line. With [`Scope::All`], includes the lines of functions that the linker removed, with a
+    /// count of 0. [`LineCount::arrivals`] describes how arrivals are counted.
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
         let mut counts = HashMap::<Line, LineCount>::new();
         self.each(scope, |seen| {
@@ -97,7 +97,7 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns one row per basic block, ascending by function, then block.
+    /// Returns one row per basic block, ascending by function and then by block.
     pub fn block_rows(&self, scope: &Scope) -> Result<Vec<BlockRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -126,7 +126,7 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns one row per edge, ascending by function, then edge.
+    /// Returns one row per edge, ascending by function and then by edge.
     pub fn edge_rows(&self, scope: &Scope) -> Result<Vec<EdgeRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -149,8 +149,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns one row per instruction, ascending by function, then operator. Their text is empty;
-    /// a [`Report`](crate::Report) sets them for the rows that it keeps.
+    /// Returns one row per instruction, ascending by function and then by operator. The text of
+    /// each row is empty. A [`Report`](crate::Report) sets the text of the rows that it keeps.
     pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -172,8 +172,8 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns one row per predicate, ascending by function, then block. A predicate is a block
-    /// that ends in `if`, `br_table`, or `br_if` and the like.
+    /// Returns one row per predicate, ascending by function and then by block. A predicate is a
+    /// block that ends with `if`, `br_table`, or `br_if` and the like.
     pub fn branch_rows(&self, scope: &Scope) -> Result<Vec<BranchRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
@@ -210,9 +210,10 @@ impl Profile<'_> {
         Ok(rows)
     }
 
-    /// Returns the part of the dynamic call graph that the counts determine: direct calls and, for
-    /// each caller, all its calls through tables together. Rows ascend by caller, then callee, with
-    /// calls through tables first. A call that never ran has count 0.
+    /// Returns the part of the dynamic call graph that the counts determine. This part consists of
+    /// the direct calls and, for each caller, the sum of its calls through tables. Rows ascend by
+    /// caller and then by callee, with calls through tables first. A call that never ran has count
+    /// 0.
     pub fn call_rows(&self, scope: &Scope) -> Result<Vec<CallRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

@@ -1,4 +1,4 @@
-//! Compares two profiles by function or line, the greatest growth first.
+//! Compares two profiles by function or line. The greatest growth comes first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -20,20 +20,20 @@ pub struct Pair<R> {
 /// The pairs of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairs {
-    /// By function: compares the instructions that each function executed.
+    /// Pairs of functions, which are compared by their executed instructions.
     Functions(Vec<Pair<FunctionRow>>),
-    /// By line: compares the arrivals at each line.
+    /// Pairs of lines, which are compared by their arrivals.
     Lines(Vec<Pair<LineRow>>),
 }
 
-/// Two profiles, compared.
+/// The result of comparing two profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// The pairs, in the requested order. Items that ran in neither profile have no pair.
     pub pairs: Pairs,
-    /// The number of pairs without a limit.
+    /// The number of pairs before a limit is applied.
     pub available: usize,
-    /// The number of functions or lines that both programs have, whether or not they ran.
+    /// The number of functions or lines that both programs have, including items that never ran.
     pub common: usize,
     /// The number of functions or lines that ran in neither profile.
     pub never: usize,
@@ -43,7 +43,7 @@ pub struct Comparison {
     pub left_out: LeftOut,
     /// The sums over each program.
     pub totals: [Totals; 2],
-    /// The order of the rows; `None` means by ratio, the greatest first.
+    /// The order of the rows. `None` stands for the order of descending ratios.
     pub sort: Option<Sort>,
     /// Whether functions are matched by name, because the programs differ.
     pub by_name: bool,
@@ -51,7 +51,7 @@ pub struct Comparison {
 
 /// A row whose numbers can be compared.
 pub trait Measured {
-    /// Returns the number of executions: activations or arrivals.
+    /// Returns the number of executions, which are activations or arrivals.
     fn count(&self) -> u64;
     /// Returns the number of executed instructions.
     fn instructions(&self) -> u64;
@@ -93,7 +93,7 @@ impl<R: Measured> Pair<R> {
         self.both(R::measure)
     }
 
-    /// Returns a number of the row in each profile; zero for a missing row.
+    /// Returns a number of the row in each profile, or 0 for a missing row.
     pub fn both(&self, of: impl Fn(&R) -> u64) -> [u64; 2] {
         let [a, b] = &self.rows;
         [a, b].map(|row| row.as_ref().map_or(0, &of))
@@ -111,11 +111,12 @@ impl<R> Pair<R> {
 
 impl Comparison {
     /// Compares by function or by line. Functions are matched by number or, with `by_name`, by
-    /// name; functions with the same name are then added up. The options of both must have the same
-    /// [`Options::by`]. If it is not [`By::Line`], functions are compared. O(rows · log).
+    /// name. Functions with the same name are then added up. The options of both profiles must have
+    /// the same [`Options::by`]. If this is not [`By::Line`], functions are compared. O(rows ·
+    /// log).
     ///
     /// # Errors
-    /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
+    /// As for [`Profile::operators`], and if a sum does not fit into 64 bits.
     pub fn new(
         [a, b]: [&Profile<'_>; 2],
         [of_a, of_b]: [&Options; 2],
@@ -193,8 +194,8 @@ impl Pairs {
     }
 }
 
-/// Merges functions with the same name. Functions without a name are left out; `unnamed` counts
-/// those that ran.
+/// Merges functions with the same name. Functions without a name are left out. `unnamed` counts the
+/// functions among them that ran.
 fn by_names(
     profile: &Profile<'_>,
     rows: Vec<FunctionRow>,
@@ -231,7 +232,8 @@ fn overflow(function: FuncId) -> ProfileError {
     ProfileError::Overflow { function }
 }
 
-/// Pairs rows with the same key: in the order of A, followed by rows that only B has, in its order.
+/// Pairs rows with the same key. The rows of A come first, in their order. The rows that only B has
+/// follow in their order.
 fn paired<R, K: Eq + Hash>(
     [in_a, in_b]: [Vec<R>; 2],
     [of_a, of_b]: [impl Fn(&R) -> K; 2],
@@ -255,8 +257,8 @@ fn paired<R, K: Eq + Hash>(
     pairs
 }
 
-/// Returns the first pairs in an order, and three numbers: items in both profiles, all pairs, and
-/// items left out because they ran in neither profile.
+/// Returns the first pairs in an order, and three numbers. These are the numbers of items in both
+/// profiles, of all pairs, and of items left out because they ran in neither profile.
 fn chosen<R: Measured>(
     mut pairs: Vec<Pair<R>>,
     sort: Option<Sort>,
@@ -293,8 +295,8 @@ fn chosen<R: Measured>(
     (pairs, [common, available, all - available])
 }
 
-/// Compares growth: by the ratio B/A, without rounding, and then by the amount in B. Items missing
-/// from A grew most. Items missing from both did not grow.
+/// Compares growth by the exact ratio B/A, and then by the amount in B. Items missing from A grew
+/// most. Items missing from both did not grow.
 fn growth([a, b]: [u64; 2], [other_a, other_b]: [u64; 2]) -> Ordering {
     let is_new = |a: u64, b: u64| a == 0 && b > 0;
     let ratios = match (is_new(a, b), is_new(other_a, other_b)) {

@@ -67,7 +67,7 @@ pub fn block_counts(
 }
 
 /// Returns the number of basic blocks that a function executed. Dispatch vertices and EXIT are not
-/// counted. `None` if the sum does not fit into 64 bits.
+/// counted. Returns `None` if the sum does not fit into 64 bits.
 pub fn executed_blocks(function: &Function, counts: &SecondaryMap<BlockId, u64>) -> Option<u64> {
     let code = function
         .cfg

@@ -1,9 +1,9 @@
 //! Derives exact profiles, and resolves places as people write them.
 //!
-//! Input: the exact counts of edges ([`afterimage_ids::Counts`]). [`Profile`] derives from them the
-//! counts of blocks, instructions, source lines, branches and calls. [`Report`] is the answer to
-//! one question about a profile, which `present` writes. [`location`] and [`Resolver`] read places
-//! as people write them.
+//! The input is the exact counts of edges ([`afterimage_ids::Counts`]). [`Profile`] derives from
+//! them the counts of blocks, instructions, source lines, branches and calls. [`Report`] is the
+//! answer to one question about a profile, which `present` writes. [`location`] and [`Resolver`]
+//! read places as people write them.
 
 pub mod body;
 mod collect;

@@ -4,10 +4,10 @@
 //! arrival at L in these cases:
 //! - the previous instruction of the same activation belongs to a different line or to no line, or
 //!   there is no such instruction;
-//! - control came around a loop that can iterate without leaving L: the edge is a back edge on a
-//!   cycle of blocks that belong entirely to L;
-//! - control came through a vertex that executes nothing: the root of a function that begins with a
-//!   loop, or an exception's dispatch to its handler.
+//! - control came around a loop that can iterate without leaving L, over a back edge on a cycle of
+//!   blocks that belong entirely to L;
+//! - control came through a vertex that executes nothing, which is the root of a function that
+//!   begins with a loop, or an exception's dispatch to its handler.
 //!
 //! So control arrives at `while (*p) p++;`, written on one line, once per iteration. If the body of
 //! a loop is on later lines, control arrives at its `for (…; …; i++)` once, and again after each
@@ -30,14 +30,14 @@
 //! count there. It counts an entry into a line through any of the line's blocks, even a block with
 //! only a jump. It counts a loop that stays on its line by subtracting all entries from outside.
 //!
-//! A taken edge counts as an arrival even if the run stopped right before the instruction at its
-//! end, or during jumps on the way.
+//! A taken edge counts as an arrival even if the run stopped right before the instruction at the
+//! edge's end, or during jumps on the way.
 //!
-//! Every arrival happens at a fixed place: between two neighbours in a block, or at a block's entry
-//! over a fixed edge. The counts of operators and edges determine the counts of these places. So
-//! the number of arrivals, which is their sum, is exact. A call on a line and the rest of that line
-//! after it are one arrival. If a line has several copies (inlined, generic), their arrivals are
-//! added.
+//! Every arrival happens at a fixed place, which is between two neighbouring operators of a block,
+//! or at a block's entry over a fixed edge. The counts of operators and edges determine the counts
+//! of these places. So the number of arrivals, which is their sum, is exact. A call on a line and
+//! the rest of that line after it are one arrival. If a line has several copies (inlined, generic),
+//! their arrivals are added.
 
 use std::collections::HashMap;
 
@@ -139,7 +139,7 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     if let Some(ends) = first_block.and_then(|block| ends[block]) {
         arrive(ends.first, Arrival::Entry);
     }
-    // Edges that lead from a line to itself.
+    // These edges lead from a line to the same line.
     let mut staying = Vec::new();
     for (edge, transfer) in function.cfg.edges.iter() {
         // A passage through a block with only a jump is counted at the edge into that block.
@@ -174,12 +174,14 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     arrivals
 }
 
-/// For each block that contains only a jump to be passed over: the first later block with other
-/// code, and whether a back edge leads there. There is no such block if the jumps form a cycle.
+/// For each block that contains only a jump to be passed over, the first later block with other
+/// code, and whether a back edge leads there. If the jumps form a cycle, there is no later block
+/// with other code.
 struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
 
 impl Jumps {
-    /// Finds these blocks. O(operators + blocks), because each block is followed once.
+    /// Finds the blocks that contain only a jump. O(operators + blocks), because each block is
+    /// followed once.
     fn of(function: &Function, operators: &[OperatorCount]) -> Self {
         let cfg = &function.cfg;
         let mut alone = SecondaryMap::<BlockId, bool>::with_capacity(cfg.blocks.len());

@@ -8,8 +8,8 @@
 //!                                                        the first one, after the locals
 //! ```
 //! Each place may end in `#K` or `#last`, which select its K-th execution, from 1, or its last.
-//! Rust names contain `#` and `:` (`run::{closure#0}`), so these have a meaning only at the very
-//! end. A string that is a function's whole name means that function.
+//! Rust names contain `#` and `:` (`run::{closure#0}`), so these characters have a meaning only at
+//! the very end. A string that is a function's whole name means that function.
 
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ impl FromStr for Occurrence {
 /// A place as written, classified by its form alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form<'t> {
-    /// `file.c:42[:7]`.
+    /// A line, as `file.c:42`, or a column of a line, as `file.c:42:7`.
     Line {
         /// The file's path, or a suffix of the path.
         file: &'t str,
@@ -52,13 +52,13 @@ pub enum Form<'t> {
         /// The column, from 1.
         column: Option<u32>,
     },
-    /// `@0x1f3`.
+    /// An offset in the module, as `@0x1f3`.
     Offset(OrigOffset),
-    /// `func+0x2a`.
+    /// An offset in a function's body, as `func+0x2a`.
     Within {
         /// The function, as written.
         function: &'t str,
-        /// The number of bytes from the start of its body.
+        /// The number of bytes from the start of the function's body.
         distance: u32,
     },
     /// A function, which is any other text.
@@ -68,20 +68,20 @@ pub enum Form<'t> {
 /// A place in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A function.
+    /// A function as a whole.
     Function(FuncId),
-    /// An operator.
+    /// An operator of a function.
     Operator(FuncId, OpId),
     /// The instructions of a source line, by function and operator, in program order.
     Line(Line, Vec<(FuncId, OpId)>),
 }
 
-/// A place, or one execution of it.
+/// A place, or one execution of the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The place.
+    /// The place that the text names.
     pub place: Place,
-    /// The selected execution, if there is one.
+    /// The selected execution, or `None` if the text selects none.
     pub occurrence: Option<Occurrence>,
 }
 
@@ -153,38 +153,39 @@ pub enum ResolveError {
     Inlined {
         /// The file's path.
         path: String,
-        /// The line.
+        /// The number of the line.
         line: u32,
-        /// The beginnings of the code.
+        /// The offsets at which the code begins.
         starts: Vec<OrigOffset>,
     },
-    /// A line has no code, but declares several functions: the instances of a generic one.
+    /// A line has no code, but declares several functions, such as the instances of a generic
+    /// function.
     #[error(
         "{line} has no code, but declares {} functions: write one of {}",
         functions.len(),
         few(functions.iter().map(String::as_str))
     )]
     Declares {
-        /// `file.c:42`.
+        /// The line, such as `file.c:42`.
         line: String,
-        /// `func[12] name`.
+        /// The functions, each in the form `func[12] name`.
         functions: Vec<String>,
     },
     /// An imported function has no body.
     #[error("{0} is imported: it has no code here")]
     Imported(String),
-    /// No operator begins there.
+    /// No operator begins at the offset.
     #[error("no operator begins at {offset}{}", nearest_offset(*nearest))]
     NoOperator {
         /// The offset in the module.
         offset: OrigOffset,
-        /// The nearest operator's offset.
+        /// The offset of the nearest operator, if there is one.
         nearest: Option<OrigOffset>,
     },
     /// The text is not a range with two ends.
     #[error("\"{0}\" is not a range of locations: write FIRST..LAST, both included")]
     NoRange(String),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not match the program.
     #[error(transparent)]
     Module(#[from] ProfileError),
 }
@@ -266,7 +267,8 @@ pub fn form(text: &str) -> Form<'_> {
     }
 }
 
-/// Whether a string is a time or a part of the run. Other moments are words, which might be names.
+/// Whether a string is a time or a part of the run. Other moments are words, which may also be
+/// names of functions.
 pub(crate) fn is_moment(text: &str) -> bool {
     let percent = text.strip_suffix('%');
     let time = text.strip_prefix("t=").or_else(|| text.strip_prefix('-'));
@@ -284,7 +286,7 @@ pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     dots.filter(|(first, last)| !first.is_empty() && !last.is_empty())
 }
 
-/// Reads an unsigned number: decimal, or hexadecimal after `0x`.
+/// Reads an unsigned number, which is decimal, or hexadecimal after `0x`.
 fn offset(text: &str) -> Option<u32> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {

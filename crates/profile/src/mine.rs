@@ -16,7 +16,7 @@ use crate::{Line, Source};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeFilter {
-    /// The user's own code: everything except libraries ([`is_library`]).
+    /// The user's own code, which is all code except libraries ([`is_library`]).
     #[default]
     Mine,
     /// All code with lines.
@@ -65,8 +65,8 @@ impl fmt::Display for CodeFilter {
     }
 }
 
-/// Whether a source file's path belongs to a library: Rust's or C's standard library, a compiler's
-/// runtime, or a package from a registry.
+/// Whether a source file's path belongs to a library. Libraries are the standard libraries of Rust
+/// and C, compilers' runtimes, and packages from registries.
 pub fn is_library(path: &str) -> bool {
     const PARTS: [&str; 20] = [
         "/rustc/",
@@ -103,7 +103,7 @@ pub fn is_library_name(name: &str) -> bool {
         "std::",
         "core::",
         "alloc::",
-        // If the user's own, these have lines.
+        // A user's own operators with these names have lines.
         "operator new",
         "operator delete",
     ];
@@ -156,7 +156,7 @@ impl<'s> Folded<'s> {
         }
     }
 
-    /// Like [`new`](Self::new), but shows all code if the filter matches none.
+    /// Like [`new`](Self::new), but shows all code if the filter matches no code.
     pub fn if_any(source: &'s dyn Source, filter: &CodeFilter) -> Self {
         let folded = Self::new(source, filter);
         if folded.shows_any() {
@@ -258,7 +258,8 @@ impl Source for Folded<'_> {
     }
 }
 
-/// The functions of shown code. Text leaves out the others, or shows the line that called them.
+/// The functions of shown code. Reports leave out other functions, or show the line that called
+/// them.
 pub struct OwnFunctions<'a> {
     /// The lines of shown code.
     pub folded: &'a Folded<'a>,
@@ -268,7 +269,7 @@ pub struct OwnFunctions<'a> {
 }
 
 impl<'a> OwnFunctions<'a> {
-    /// Finds the functions of a program that a source map shows.
+    /// Creates an index of the functions of a program that a source map shows.
     pub fn new(folded: &'a Folded<'a>, program: &'a Program, names: &'a Names) -> Self {
         Self {
             folded,

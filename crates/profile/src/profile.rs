@@ -9,16 +9,16 @@ use crate::{OperatorCount, ProfileError, Source, block_counts, text, walk};
 
 /// The place where an activation stopped when the run ended.
 ///
-/// An operator that trapped or was executing a call counts as executed; later operators of its
-/// block do not.
+/// An operator that trapped or was executing a call counts as executed. Later operators of its
+/// block do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stop {
-    /// The function.
+    /// The function of the activation.
     pub function: FuncId,
-    /// The block that it was in.
+    /// The block in which the activation stopped.
     pub block: BlockId,
-    /// The first operator of the block that was not executed; the end of the block's range if all
-    /// were executed.
+    /// The first operator of the block that was not executed, or the end of the block's range if
+    /// all were executed.
     pub next: OpId,
 }
 
@@ -27,8 +27,8 @@ pub struct Stop {
 pub struct Totals {
     /// The number of runs that were added up.
     pub runs: u64,
-    /// The number of executed instructions: operators, without the markers `block`, `loop`,
-    /// `try_table`, `else` and `end`.
+    /// The number of executed instructions, which are all operators except the markers `block`,
+    /// `loop`, `try_table`, `else` and `end`.
     pub instructions: u64,
     /// The number of executed basic blocks.
     pub blocks: u64,
@@ -60,25 +60,25 @@ pub struct Profile<'a> {
 /// The data that [`Profile`] stores for one function.
 #[derive(Clone, Debug)]
 pub struct FunctionProfile {
-    /// The number of executions of each vertex of its graph.
+    /// The number of executions of each vertex of the function's graph.
     pub blocks: SecondaryMap<BlockId, u64>,
-    /// The places where its open activations stopped: the block, and its first operator that was
-    /// not executed. Ascending.
+    /// The places where open activations of the function stopped, ascending. Each place is a block,
+    /// and the block's first operator that was not executed.
     pub stops: Vec<(BlockId, OpId)>,
-    /// The number of basic blocks executed in it.
+    /// The number of basic blocks that the function executed.
     pub executed_blocks: u64,
-    /// The number of instructions executed in it, excluding callees.
+    /// The number of instructions that the function executed, excluding callees.
     pub instructions: u64,
 }
 
 impl<'a> Profile<'a> {
     /// Derives the profile of a run. `stops` holds one element for each activation that was open at
-    /// the end. The order does not matter.
+    /// the end, in any order.
     ///
     /// O(size of the graphs and of the bodies that were executed).
     ///
     /// # Errors
-    /// If the counts do not belong to an execution of this program that ended in these stops.
+    /// If the counts do not belong to an execution of this program that ended at these stops.
     pub fn new(
         program: &'a Program,
         module: &'a [u8],
@@ -169,7 +169,7 @@ impl<'a> Profile<'a> {
         self.names
     }
 
-    /// Its source files and positions.
+    /// Returns the source files and positions of the program.
     pub fn source(&self) -> &'a dyn Source {
         self.source
     }
@@ -219,7 +219,7 @@ impl<'a> Profile<'a> {
     /// O(operators × log rows of the source map).
     ///
     /// # Errors
-    /// If the program was not parsed from these bytes.
+    /// If the program was not parsed from the profile's module.
     pub fn operators(
         &self,
         function: &Function,
@@ -233,8 +233,8 @@ impl<'a> Profile<'a> {
     }
 
     /// Returns the lines of the module's text for the operators at these ascending offsets, with
-    /// their indentation. A line is empty if there is no operator. It is also empty for the `end`
-    /// of a function, which the text format writes as a parenthesis. O(size of the module).
+    /// their indentation. A line is empty if there is no operator. A line is also empty for the
+    /// `end` of a function, which the text format writes as a parenthesis. O(size of the module).
     ///
     /// # Errors
     /// If the module cannot be written as text.

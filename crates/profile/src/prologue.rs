@@ -11,17 +11,18 @@ use crate::ProfileError;
 pub struct PrologueEnd {
     /// The number of the activation's blocks executed before the operator's block.
     pub blocks: u64,
-    /// The operator.
+    /// The first operator after the prologue.
     pub op: OpId,
 }
 
-/// Finds the end of a function's prologue as debuggers do: at the first row of the line table that
-/// marks it, or otherwise at the function's second row. Returns `None` if the line table does not
-/// cover the function. Also returns `None` if the way to this row contains a branch or a call,
-/// because not every activation then begins with it. O(log rows + size of the body).
+/// Finds the end of a function's prologue as debuggers do. The end is at the function's first row
+/// of the line table that marks a prologue's end, or otherwise at the function's second row.
+/// Returns `None` if the line table does not cover the function. Also returns `None` if the way to
+/// this row contains a branch or a call, because an activation may then take another way. O(log
+/// rows + size of the body).
 ///
 /// # Errors
-/// If the module's bytes are not the program's.
+/// If the module's bytes do not match the program.
 pub fn prologue_end(
     program: &Program,
     module: &[u8],

@@ -17,16 +17,16 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// A function.
+    /// One row for each function.
     #[default]
     Function,
-    /// A source line.
+    /// One row for each source line.
     Line,
-    /// A basic block.
+    /// One row for each basic block.
     Block,
-    /// An edge of a control-flow graph.
+    /// One row for each edge of a control-flow graph.
     Edge,
-    /// An instruction.
+    /// One row for each instruction.
     Instruction,
 }
 
@@ -34,13 +34,15 @@ pub enum By {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
-    /// The most executed instructions first; edges and instructions by count.
+    /// By executed instructions, in descending order. Edges and instructions are ordered by count.
     Instructions,
-    /// The most executions first: entries of a function, arrivals at a line, executions otherwise.
+    /// By executions, in descending order. A function's executions are its entries, and a line's
+    /// executions are the arrivals at the line.
     Count,
-    /// By the name of the function; lines by the path of their file.
+    /// By the name of the function. Lines are ordered by the path of their file.
     Name,
-    /// In program order: by function index, then by position in the body; lines by file and line.
+    /// In program order, by function index and then by position in the body. Lines are ordered by
+    /// file and line.
     Program,
 }
 
@@ -49,40 +51,40 @@ pub enum Sort {
 pub struct Options {
     /// The kind of each row.
     pub by: By,
-    /// The order. The default is program order, or most instructions first if only the top rows are
-    /// wanted.
+    /// The order of the rows. The default is [`Sort::Program`], or [`Sort::Instructions`] if only
+    /// the top rows are wanted.
     pub sort: Option<Sort>,
-    /// The maximum number of rows, counted from the first. The default is all.
+    /// The maximum number of rows. By default, there is no limit.
     pub top: Option<usize>,
     /// The functions to include.
     pub scope: Scope,
-    /// The code that has rows. The default is all. If the filter matches nothing, all code has
-    /// rows.
+    /// The code that has rows. All code has rows by default, or if the filter matches nothing.
     pub code: Option<CodeFilter>,
-    /// The cost of lines including the library code that they call. Requires all functions.
+    /// The cost of lines including the library code that they call. The scope must then be all
+    /// functions.
     pub whole: Option<Arc<WholeLines>>,
 }
 
-/// The parts left out by the filter.
+/// The parts that a filter left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// The number of rows left out.
     pub rows: usize,
     /// The number of executed instructions in these rows.
     pub instructions: u64,
-    /// The number of instructions that count for no line; `None` unless library code counts for the
-    /// lines that call it.
+    /// The number of instructions that count for no line. This is `None` unless library code counts
+    /// for the lines that call it.
     pub elsewhere: Option<u64>,
-    /// Whether the part includes code that is not a library's.
+    /// Whether code that belongs to no library was left out.
     pub is_mixed: bool,
 }
 
-/// The answer to a question: rows, and the totals of the program.
+/// The answer to a question, which consists of rows and the totals of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The rows, in the requested order.
     pub rows: Rows,
-    /// The number of rows without a limit.
+    /// The number of rows before a limit is applied.
     pub available: usize,
     /// The parts that [`Options::code`] left out.
     pub left_out: LeftOut,
@@ -96,7 +98,7 @@ impl Report {
     /// Answers a question.
     ///
     /// # Errors
-    /// See [`Profile::operators`].
+    /// As for [`Profile::operators`].
     pub fn new(profile: &Profile<'_>, options: &Options) -> Result<Self, ProfileError> {
         let default = if options.top.is_some() {
             Sort::Instructions
@@ -203,7 +205,8 @@ impl Rows {
     }
 }
 
-/// Adds the cost of lines including library code, and lines that have only such code.
+/// Adds the cost of lines including library code, and adds rows for lines that have only library
+/// code.
 fn add_whole(profile: &Profile<'_>, rows: &mut Vec<LineRow>, whole: &WholeLines) {
     let known: HashSet<Line> = rows.iter().map(|row| row.line).collect();
     let only_library = whole.lines.iter().filter(|(line, _)| !known.contains(line));
@@ -237,7 +240,8 @@ fn order<R, K: Ord>(
 }
 
 impl Profile<'_> {
-    /// Returns a position as people write it: `file.c:42:7`, without the column if it is unknown.
+    /// Returns a position as people write it, such as `file.c:42:7`. The column is omitted if it is
+    /// unknown.
     pub fn place(&self, at: Location) -> String {
         let Location { file, line, column } = at;
         match column {

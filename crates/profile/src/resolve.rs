@@ -17,9 +17,9 @@ use crate::{Line, walk};
 /// instructions.
 const LOOKED_AT: usize = 64;
 
-/// Receives a remark if a string was not interpreted literally.
+/// Receives a remark whenever a string is not interpreted literally.
 pub trait Remarks {
-    /// Receives a sentence about the text.
+    /// Receives a remark, as a sentence.
     fn remark(&self, text: String);
 }
 
@@ -50,7 +50,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Sends remarks to `remarks`.
+    /// Returns the same resolver, but sends remarks to `remarks`.
     #[must_use]
     pub fn heard_by(self, remarks: Option<&'a dyn Remarks>) -> Self {
         Self { remarks, ..self }
@@ -59,11 +59,11 @@ impl<'a> Resolver<'a> {
     /// Resolves a string, as [`location`](crate::location) describes. A string that is a function's
     /// whole name always means this function.
     ///
-    /// O(log functions + size of the bodies that it leads to), after the first query of each kind,
-    /// which indexes the names or lines.
+    /// The first query of each kind indexes the names or lines. Later queries take time logarithmic
+    /// in the number of functions, and linear in the bodies to which the text leads.
     ///
     /// # Errors
-    /// If the text is not a location in this program; the error names the nearest location.
+    /// If the text is not a location in this program. The error names the nearest location.
     pub fn location(&self, text: &str) -> Result<Resolved, ResolveError> {
         if text.is_empty() {
             return Err(ResolveError::Empty);
@@ -143,8 +143,8 @@ impl<'a> Resolver<'a> {
     /// Returns the two locations of `FIRST..LAST`. The range includes both.
     ///
     /// # Errors
-    /// If the text does not hold two locations of this program. If the text can be split in several
-    /// ways, the error concerns the split at the last dots.
+    /// If the text does not consist of two locations in this program. If the text can be split in
+    /// several ways, the error concerns the split at the last dots.
     pub fn range(&self, text: &str) -> Result<(Resolved, Resolved), ResolveError> {
         let mut error = None;
         for (first, last) in cuts(text) {
@@ -211,8 +211,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns the instructions of a line, including those that take their line from the previous
-    /// instruction.
+    /// Returns the instructions of a line, including instructions that take their line from the
+    /// previous instruction.
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
         let found = self.of_line(file, number, column);

@@ -1,14 +1,14 @@
-//! The rows of a report: one type per kind of counted item.
+//! Defines the rows of a report, with one type per kind of counted item.
 
 use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset};
 use afterimage_program::{BlockEnd, EdgeKind, Location};
 
 use crate::Line;
 
-/// A function that the module defines.
+/// The counts of a function that the module defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionRow {
-    /// The function.
+    /// The function that was counted.
     pub function: FuncId,
     /// The number of activations.
     pub entries: u64,
@@ -16,24 +16,24 @@ pub struct FunctionRow {
     pub blocks: u64,
     /// The number of executed instructions, excluding callees.
     pub instructions: u64,
-    /// The position of its declaration or, if that is unknown, of its first instruction with a
-    /// position.
+    /// The position of the function's declaration or, if that is unknown, of its first instruction
+    /// with a position.
     pub position: Option<Location>,
-    /// The start of its body in the module.
+    /// The start of the function's body in the module.
     pub offset: OrigOffset,
 }
 
-/// A source line.
+/// The counts of a source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineRow {
-    /// The line.
+    /// The line that was counted.
     pub line: Line,
-    /// The number of arrivals at it.
+    /// The number of arrivals at the line.
     pub count: u64,
-    /// The number of executed instructions that come from it.
+    /// The number of executed instructions that come from the line.
     pub instructions: u64,
-    /// The number of these instructions, plus those of library code that was inlined into the line
-    /// or called from it; `None` if not requested.
+    /// The number of these instructions, plus the instructions of library code that was inlined
+    /// into the line or called from it. This is `None` unless requested.
     pub with_library: Option<u64>,
 }
 
@@ -44,95 +44,96 @@ impl LineRow {
     }
 }
 
-/// A basic block.
+/// The counts of a basic block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRow {
-    /// The function.
+    /// The function that contains the block.
     pub function: FuncId,
-    /// The block.
+    /// The block that was counted.
     pub block: BlockId,
-    /// The kind of its end.
+    /// The end of the block.
     pub end: BlockEnd,
-    /// Its first operator.
+    /// The block's first operator.
     pub op: OpId,
-    /// Its offset in the module.
+    /// The block's offset in the module.
     pub offset: OrigOffset,
     /// The number of executions.
     pub count: u64,
-    /// The number of instructions executed in it.
+    /// The number of instructions executed in the block.
     pub instructions: u64,
-    /// The source position of its first instruction that has one.
+    /// The source position of the block's first instruction with a position.
     pub position: Option<Location>,
 }
 
-/// An edge of a control-flow graph.
+/// The counts of an edge of a control-flow graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeRow {
-    /// The function.
+    /// The function that contains the edge.
     pub function: FuncId,
-    /// The edge.
+    /// The edge that was counted.
     pub edge: EdgeId,
-    /// The vertex that it leaves.
+    /// The vertex that the edge leaves.
     pub from: BlockId,
-    /// The vertex that it enters.
+    /// The vertex that the edge enters.
     pub to: BlockId,
     /// The kind of control transfer.
     pub kind: EdgeKind,
-    /// Whether it is a branch back to a loop's header.
+    /// Whether the edge is a branch back to a loop's header.
     pub back: bool,
-    /// The offset in the module of the operator that transfers control; `None` for an edge without
-    /// one.
+    /// The offset in the module of the operator that transfers control, or `None` if the edge has
+    /// no operator.
     pub offset: Option<OrigOffset>,
     /// The number of executions.
     pub count: u64,
-    /// The source position of that operator.
+    /// The source position of the operator that transfers control.
     pub position: Option<Location>,
 }
 
-/// An instruction.
+/// The counts of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionRow {
-    /// The function.
+    /// The function that contains the instruction.
     pub function: FuncId,
-    /// Its ordinal in the body.
+    /// The instruction's ordinal in the function's body.
     pub op: OpId,
-    /// Its offset in the module.
+    /// The instruction's offset in the module.
     pub offset: OrigOffset,
-    /// The block that it belongs to; `None` in code that cannot be reached.
+    /// The block to which the instruction belongs, or `None` in code that cannot be reached.
     pub block: Option<BlockId>,
     /// The number of executions.
     pub count: u64,
-    /// Its source position.
+    /// The instruction's source position.
     pub position: Option<Location>,
-    /// Its text in the WebAssembly text format.
+    /// The instruction in the WebAssembly text format.
     pub text: Box<str>,
 }
 
 /// A branch (`if`, `br_table`, or a kind of `br_if`) with the counts of its directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchRow {
-    /// The function.
+    /// The function that contains the branch.
     pub function: FuncId,
-    /// The block that it ends.
+    /// The block that the branch ends.
     pub block: BlockId,
-    /// The operator.
+    /// The operator of the branch.
     pub op: OpId,
-    /// Its offset in the module.
+    /// The branch's offset in the module.
     pub offset: OrigOffset,
     /// The number of executions of the branch.
     pub count: u64,
-    /// Each direction with the number of times it was taken, in the order of the edges.
+    /// Each direction with the number of times that it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
-    /// Its source position.
+    /// The branch's source position.
     pub position: Option<Location>,
 }
 
-/// The direct calls from one function to another, or all calls to a function through tables.
+/// The direct calls from one function to another, or all calls that a function makes through
+/// tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
-    /// The function that calls.
+    /// The function that makes the calls.
     pub caller: FuncId,
-    /// The function that is called; `None` for calls through a table.
+    /// The function that is called, or `None` for calls through tables.
     pub callee: Option<FuncId>,
     /// The number of calls.
     pub count: u64,

@@ -8,9 +8,9 @@ use afterimage_program::{FileId, InlinedFrame, Location, NoDebug, SourceMap, dem
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Line {
-    /// The file.
+    /// The file that contains the line.
     pub file: FileId,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub number: u32,
 }
 
@@ -30,21 +30,21 @@ pub struct SourceLine {
     pub path: String,
     /// The suffix of the path that is shown, long enough to identify the file.
     pub short: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: u32,
-    /// The column, from 1; 0 if it is unknown.
+    /// The number of the column, from 1, or 0 if it is unknown.
     pub column: u32,
 }
 
 impl fmt::Display for SourceLine {
-    /// Writes the line in the form that commands accept: `file.c:42`.
+    /// Writes the line in the form that commands accept, such as `file.c:42`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }
 }
 
-/// The interface that a profile needs from a source map. It is a trait so that tests can provide
-/// their own.
+/// The interface that a profile needs from a source map. This is a trait so that tests can provide
+/// their own source maps.
 pub trait Source {
     /// Returns the source position of the operator at this offset. Returns `None` if the debug
     /// information does not cover the operator or assigns it no line.
@@ -98,14 +98,15 @@ pub trait Source {
         Vec::new()
     }
 
-    /// Returns the functions from which the operator at this offset was compiled: the innermost
-    /// inlined function first, and the function that the module defines last.
+    /// Returns the functions from which the operator at this offset was compiled. The innermost
+    /// inlined function is first, and the function that the module defines is last.
     fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
         Vec::new()
     }
 
-    /// Like [`inlined_frames`](Self::inlined_frames), with the arguments of generic functions.
+    /// Like [`inlined_frames`](Self::inlined_frames), but the names include the arguments of
+    /// generic functions.
     fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
         Vec::new()

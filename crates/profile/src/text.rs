@@ -36,8 +36,8 @@ pub fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, Profil
     Ok(texts)
 }
 
-/// Makes a mangled name in an operator's text readable: `call $_ZN3foo3barE` becomes `call
-/// foo::bar`.
+/// Makes a mangled name in an operator's text readable. For example, `call $_ZN3foo3barE` becomes
+/// `call foo::bar`.
 pub fn readable(text: &str) -> String {
     let Some((before, rest)) = text.split_once('$') else {
         return text.to_owned();
@@ -60,9 +60,9 @@ pub fn readable(text: &str) -> String {
     }
 }
 
-/// Passes on the line of the module's text for each of these ascending offsets, with the offset's
-/// position in the list. Writes the module as text once, up to the last offset, and discards other
-/// lines at once.
+/// Passes the line of the module's text for each of these ascending offsets to `each`, with the
+/// offset's position in the list. Writes the module as text once, up to the last offset, and
+/// discards other lines at once.
 fn each_text(
     module: &[u8],
     wanted: &[OrigOffset],

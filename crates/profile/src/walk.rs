@@ -8,32 +8,34 @@ use afterimage_program::{Block, BlockKind, Function, Location};
 use crate::body::Decoded;
 use crate::{FunctionProfile, Line, ProfileError, Source};
 
-/// An operator of a body, with its number of executions.
+/// An operator in a function's body, with its number of executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperatorCount {
-    /// Its ordinal in the body.
+    /// The operator's ordinal in the body.
     pub op: OpId,
-    /// Its offset in the original module.
+    /// The operator's offset in the original module.
     pub offset: OrigOffset,
-    /// Whether it is an instruction and not a marker of the block structure.
+    /// Whether the operator is an instruction rather than a marker of the block structure.
     pub instruction: bool,
-    /// Whether control passes over it. This holds for a jump (`br`) without a line, or on a line
-    /// with other code.
+    /// Whether control passes over the operator. This holds for a jump (`br`) without a line, or on
+    /// a line with other code.
     pub passed: bool,
-    /// The block that it belongs to; `None` in code that cannot be reached.
+    /// The block to which the operator belongs, or `None` in code that cannot be reached.
     pub block: Option<BlockId>,
-    /// The number of executions, including one that trapped. For a marker, the number of times
-    /// control passed it.
+    /// The number of executions, including an execution that trapped. For a marker, this is the
+    /// number of times that control passed the marker.
     pub count: u64,
-    /// Its source position. Compilers give no position to code that they merged or invented. Such
-    /// an instruction takes the position of the last earlier instruction that has one, if all paths
-    /// from there agree on the line. Otherwise it has none. Markers have none. A jump back in a
-    /// loop without a condition (`while (1) {`) also counts as code without a position.
+    /// The operator's source position. Compilers give no position to code that they merged or
+    /// invented. An instruction of such code takes the position of the last earlier instruction
+    /// with a position, if all paths between the two instructions agree on the line. Otherwise, the
+    /// instruction has no position. Markers have no position. A jump back in a loop without a
+    /// condition (`while (1) {`) also counts as code without a position.
     pub position: Option<Location>,
 }
 
 impl OperatorCount {
-    /// Whether executing it is an arrival at its line, as [`lines`](crate::lines) defines it.
+    /// Whether executing the operator can be an arrival at a line, as [`lines`](crate::lines)
+    /// defines arrivals.
     pub fn is_step(&self) -> bool {
         self.instruction && !self.passed
     }
@@ -138,7 +140,7 @@ pub fn positions(
     }
 }
 
-/// Decides which jumps control passes over; initially, all jumps are marked as passed over. A jump
+/// Decides which jumps control passes over. Initially, all jumps are marked as passed over. A jump
 /// that is its line's only code in the function (`break;`, `goto end;`) is a step like any other
 /// instruction. If all jumps on a line lead back to code of a later line, the line is the head of a
 /// loop without a condition. Nothing is executed at this head, and the jumps lose their position.

@@ -1,8 +1,8 @@
 //! Computes the cost of lines of the user's own code, including library code that was inlined into
 //! them or called from them.
 //!
-//! Counts show what was inlined. They do not show how often each caller called a library function,
-//! so the path must supply the cost of its activations ([`Charged`]).
+//! Counts show the cost of inlined code. They do not show how often each caller called a library
+//! function, so the path must supply the cost of the function's activations ([`Charged`]).
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use afterimage_ids::{BlockId, EntityRef, FuncId};
 use crate::walk::code_blocks;
 use crate::{Folded, Line, LineCount, OperatorCount, Profile, ProfileError, Source, Stop, lines};
 
-/// The lines of shown code, with the cost of everything they executed, including library code.
+/// The lines of shown code, with the cost of all code that they executed, including library code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeLines {
     /// For each line, the number of arrivals from other code, and the number of all its
     /// instructions.
     pub lines: HashMap<Line, LineCount>,
-    /// The instructions for which no line is known: code that runs before and after the user's own,
-    /// and code that the compiler gave no line.
+    /// The number of instructions for which no line is known. They belong to code that runs before
+    /// and after the user's own code, or to code without a line.
     pub elsewhere: u64,
 }
 
@@ -37,7 +37,7 @@ pub enum PaidBy {
 pub struct Charged {
     /// The instructions charged to the caller of the function.
     pub instructions: u32,
-    /// The line that pays for its calls; `None` stands for the line that called the function.
+    /// The line that pays for the block's calls, or `None` for the line that called the function.
     pub calls: Option<PaidBy>,
 }
 
@@ -51,7 +51,8 @@ pub struct Costs {
 }
 
 impl WholeLines {
-    /// Adds instructions. Returns `None` if a sum does not fit into 64 bits.
+    /// Adds instructions to the cost of the payer. Returns `None` if a sum does not fit into 64
+    /// bits.
     pub fn pay(&mut self, by: PaidBy, instructions: u64) -> Option<()> {
         let sum = match by {
             PaidBy::Line(line) => &mut self.lines.entry(line).or_default().instructions,
@@ -83,7 +84,7 @@ impl Profile<'_> {
     /// Returns the part of the whole cost of lines that follows from the counts. O(operators).
     ///
     /// # Errors
-    /// See [`Profile::operators`]; also if a sum does not fit into 64 bits.
+    /// As for [`Profile::operators`], and if a sum does not fit into 64 bits.
     pub fn costs(&self, folded: &Folded<'_>) -> Result<Costs, ProfileError> {
         let mut costs = Costs::default();
         let mut operators = Vec::new();
@@ -131,7 +132,7 @@ impl Profile<'_> {
     /// innermost first.
     ///
     /// # Errors
-    /// See [`Profile::operators`].
+    /// As for [`Profile::operators`].
     pub fn unpaid(
         &self,
         folded: &Folded<'_>,
@@ -164,7 +165,7 @@ impl Profile<'_> {
     }
 }
 
-/// Gives each operator of hidden code the position of the shown code that it was inlined into, or
+/// Gives each operator of hidden code the position of the shown code into which it was inlined, or
 /// no position.
 fn fold(operators: &mut [OperatorCount], folded: &Folded<'_>) {
     for operator in operators.iter_mut().filter(|operator| operator.instruction) {

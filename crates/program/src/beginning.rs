@@ -1,7 +1,7 @@
 //! Detects modules by the beginning of the file.
 
-/// The number of bytes of a file that decide whether it is a module. Comments before the module may
-/// be as long.
+/// The number of bytes at the beginning of a file that decide whether the file is a module. A
+/// module after longer comments is not detected.
 pub const BEGINNING: u64 = 1 << 16;
 
 /// The possible first words of a module in text form. They begin the module itself, or one of its
@@ -22,8 +22,8 @@ const FIELDS: [&str; 13] = [
     "data",
 ];
 
-/// Returns whether a file with this beginning is a module in binary form or, after blanks and
-/// comments, in text form.
+/// Whether a file with this beginning is a module in binary form or, after blanks and comments, in
+/// text form.
 pub fn is_module(beginning: &[u8]) -> bool {
     if beginning.starts_with(b"\0asm") {
         return true;

@@ -16,8 +16,8 @@ pub(crate) fn mismatch(function: &Function) -> ParseError {
     }
 }
 
-/// Returns a validator that knows the locals of a function, and the rest of the body, which is the
-/// operators. `bytes` is the module from which the program was parsed.
+/// Returns a validator that knows a function's locals, and a reader of the function's operators.
+/// `bytes` is the module from which the program was parsed.
 ///
 /// # Errors
 /// If `bytes` is not that module.

@@ -28,7 +28,7 @@ pub(crate) struct CallScan {
 }
 
 impl CallScan {
-    /// Takes the next operator of the function.
+    /// Processes the next operator of the function.
     pub(crate) fn operator(&mut self, operator: &Operator<'_>, facts: &mut CallFacts) {
         match operator {
             Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } => {
@@ -98,7 +98,7 @@ pub(crate) struct MayThrow {
 }
 
 impl MayThrow {
-    /// Computes the least fixed point of these rules. A function may throw if it raises an
+    /// Computes the least fixed point of the following rules. A function may throw if it raises an
     /// exception that it might not catch, or calls a function that may throw. An indirect call may
     /// throw if any function of its type whose address is taken may throw. Imports never throw.
     ///

@@ -39,7 +39,7 @@ pub struct Block {
     /// unreachable code never lie between them. The range is empty for an empty root, dispatch
     /// vertices and EXIT.
     pub ops: Range<OpId>,
-    /// The offsets of these operators in the original module.
+    /// The offsets of the block's operators in the original module.
     pub offsets: Range<OrigOffset>,
     /// The end of the block.
     pub end: BlockEnd,
@@ -50,9 +50,9 @@ pub struct Block {
 pub enum BlockKind {
     /// A basic block of code.
     Code,
-    /// The place where an exception raised inside a `try_table` chooses its handler. It executes
-    /// nothing. `None` stands for the function's own dispatch vertex, from which the exception
-    /// leaves the function.
+    /// The place where an exception raised inside a `try_table` chooses its handler. The vertex
+    /// executes nothing. `None` stands for the function's own dispatch vertex, from which the
+    /// exception leaves the function.
     Dispatch(Option<OpId>),
     /// The EXIT vertex, where control leaves the function.
     Exit,
@@ -90,7 +90,7 @@ pub enum BlockEnd {
 pub enum Callee {
     /// The function itself, imported or defined.
     Direct(FuncId),
-    /// Any function in a table that has this type.
+    /// Any function of this type in a table.
     Indirect {
         /// The index of the table.
         table: u32,
@@ -136,19 +136,19 @@ pub enum EdgeKind {
     Else,
     /// A `br_table` to targets with this label depth. Each distinct depth has one edge.
     Table(u32),
-    /// From a call to the next operator. A probe goes right after `op`.
+    /// An edge from a call to the next operator. A probe goes right after `op`.
     CallReturn,
-    /// From a call to the dispatch vertex of the innermost `try_table` around it.
+    /// An edge from a call to the dispatch vertex of the innermost `try_table` around the call.
     CallThrow,
-    /// From `throw` or `throw_ref` to a dispatch vertex. A probe goes right before `op`.
+    /// An edge from `throw` or `throw_ref` to a dispatch vertex. A probe goes right before `op`.
     Throw,
-    /// From a dispatch vertex to a handler, by the clause's position in its `try_table`.
+    /// An edge from a dispatch vertex to a handler, given by the clause's position in its
+    /// `try_table`.
     Catch(u32),
-    /// From a dispatch vertex to the next enclosing dispatch vertex, or from the function's own
-    /// dispatch vertex to EXIT.
+    /// An edge from a dispatch vertex to the next enclosing dispatch vertex, or from the function's
+    /// own dispatch vertex to EXIT.
     Unwind,
-    /// To EXIT, by `return` or a tail call (a probe goes right before `op`). A branch to the
-    /// function's own label keeps the kind of the branch, and reaching the function's end is a
-    /// `Fall`.
+    /// An edge to EXIT by `return` or a tail call. A probe goes right before `op`. A branch to the
+    /// function's own label keeps the kind of the branch. Reaching the function's end is a `Fall`.
     Return,
 }

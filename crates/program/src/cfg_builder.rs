@@ -1,9 +1,10 @@
 //! Builds a function's control-flow graph in one pass over its operators.
 //!
-//! Edges without an existing target are *pending*. They are edges to the next operator and, per
-//! label, edges to its `end`. A block is created only when an operator arrives, and all edges
-//! pending for that operator then lead to the block. So no empty blocks have to be removed
-//! afterwards. An operator that arrives with no open block and no pending edge is unreachable.
+//! Edges without an existing target are *pending*. They are edges to the next operator and, for
+//! each label, edges to the label's `end`. A block is created only when an operator arrives, and
+//! all edges pending for that operator then lead to the block. So there are no empty blocks to
+//! remove afterwards. An operator that arrives with no open block and no pending edge is
+//! unreachable.
 //!
 //! Only a loop's end reveals whether any branch targets the loop. The first operator in a loop
 //! therefore always starts a block. If such a block turns out to be entered only from the block
@@ -48,8 +49,8 @@ struct RawEdge {
     origin: Pending,
     to: Vertex,
     back: bool,
-    /// Whether the edge exists only because a loop begins here. It is contracted if no other edge
-    /// enters `to`.
+    /// Whether the edge exists only because a loop begins here. The edge is contracted if no other
+    /// edge enters `to`.
     splits_for_loop: bool,
 }
 
@@ -66,7 +67,7 @@ enum FrameKind {
     Function,
     Block,
     Loop {
-        /// The first block in the loop, once it contains an operator.
+        /// The first block in the loop, once the loop contains an operator.
         header: Option<u32>,
     },
     If {
@@ -133,7 +134,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// Takes the next operator and the bytes that it occupies.
+    /// Processes the next operator, which occupies the bytes at `offsets`.
     pub(crate) fn operator(
         &mut self,
         op: OpId,
@@ -277,14 +278,14 @@ impl<'a> CfgBuilder<'a> {
         self.current
     }
 
-    /// Ends the open block. It exists, because an operator has just been added to it.
+    /// Ends the open block. There is an open block, because an operator has just been added to it.
     fn close(&mut self, end: BlockEnd) {
         if let Some(block) = self.current.take() {
             self.code[block as usize].end = end;
         }
     }
 
-    /// Ends the open block, if any, with a fall to the next operator.
+    /// If a block is open, ends it with a fall to the next operator.
     fn fall(&mut self) {
         if let Some(block) = self.current.take() {
             let ops = &self.code[block as usize].ops;
@@ -299,7 +300,7 @@ impl<'a> CfgBuilder<'a> {
         }
     }
 
-    /// Returns the graph, after the function's last `end`.
+    /// Returns the graph. The function's last `end` must have been processed.
     pub(crate) fn finish(self) -> Cfg {
         finish::finish(self)
     }

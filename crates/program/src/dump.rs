@@ -53,7 +53,7 @@ pub fn dot(cfg: &Cfg, name: &str) -> String {
     out
 }
 
-/// Returns a string literal of DOT.
+/// Returns a text as a string literal of DOT.
 fn quoted(text: &str) -> String {
     let escaped = text
         .replace('\\', "\\\\")

@@ -77,8 +77,8 @@ impl Fit {
             across: Vec::new(),
             of,
         };
-        // For each body, these are the claims that begin before it minus the claims that end there,
-        // exact claims first.
+        // These are the changes in the number of open claims at each body. The exact claims come
+        // first.
         let mut changes = [vec![0i64; bodies.len() + 1], vec![0i64; bodies.len() + 1]];
         for claim in claims {
             let touched = fit.touched(&claim);
@@ -98,8 +98,8 @@ impl Fit {
         fit
     }
 
-    /// Whether a stretch of code is exactly one body. If a claim may cover several bodies, these
-    /// also count.
+    /// Whether a stretch of code is exactly one body. If a claim may cover several bodies, a series
+    /// of exact bodies also counts.
     pub fn fits(&self, claim: &Range<OrigOffset>) -> bool {
         let touched = self.touched(claim);
         let is_enough = match self.of {
@@ -131,7 +131,7 @@ impl Fit {
     }
 
     /// Whether the debug information of the body at an offset belongs to other code. If so, a claim
-    /// crosses its bounds, and no claim fits it.
+    /// crosses the body's bounds, and no claim fits the body.
     pub fn is_foreign(&self, at: OrigOffset) -> bool {
         self.body(at)
             .is_some_and(|body| self.across[body] && !self.exact[body])
@@ -166,9 +166,9 @@ mod tests {
         let range = |(from, to)| OrigOffset(from)..OrigOffset(to);
         let bodies = [(10, 20), (22, 30), (31, 40), (42, 50), (51, 60)].map(range);
         let operators = [11, 23, 31, 43, 51].map(OrigOffset);
-        // These claims are one that begins after the locals, one that covers two functions, and a
-        // definition that the linker did not choose. Two others were moved, and the last was moved
-        // to the end of a body.
+        // The first claim begins after the locals. The second covers two functions. The third is a
+        // definition that the linker did not choose. The next two were moved, and the last was
+        // moved to the end of a body.
         let claims = [(11, 20), (22, 40), (10, 18), (12, 22), (41, 49), (53, 60)].map(range);
         let fit = Fit::of_sequences(&bodies, &operators, claims.into_iter());
         assert_eq!(

@@ -16,7 +16,8 @@ pub enum NoDebug {
         /// The file, as the module names it.
         file: String,
     },
-    /// The module has a source map. It is not read, because it has lines but no variables.
+    /// The module has a source map. The source map is not read, because it has lines but no
+    /// variables.
     #[error(
         "the module has a source map, {url}, which is not read, and no DWARF; compile it with -g"
     )]
@@ -56,7 +57,7 @@ impl NoDebug {
 /// The maximum number of characters of a name in a message.
 const LONGEST: usize = 200;
 
-/// Returns the text that fills a section, where its length precedes it.
+/// Returns the text that fills a section after the text's length.
 fn written(section: &[u8]) -> Option<String> {
     let mut reader = wasmparser::BinaryReader::new(section, 0);
     let text = reader.read_unlimited_string().ok()?;

@@ -1,8 +1,8 @@
-//! A module with its parsed form.
+//! Defines a module with its parsed form.
 
 use crate::{Names, ParseError, Program, SourceMap};
 
-/// A module: its bytes, and the parsed program.
+/// The bytes of a module, and the program parsed from them.
 #[derive(Debug)]
 pub struct Module {
     /// The module in binary form.
@@ -21,7 +21,7 @@ impl Module {
         Ok(Self { bytes, program })
     }
 
-    /// Returns the names of its functions.
+    /// Returns the names of the module's functions.
     pub fn names(&self, source: &SourceMap<'_>) -> Names {
         Names::build(&self.program, &self.bytes, source)
     }

@@ -1,6 +1,6 @@
-//! Parses module bytes to a [`Program`].
+//! Parses module bytes into a [`Program`].
 //!
-//! Every function is read to validate it and to build its control-flow graph, several functions in
+//! Every function is read to validate it and to build its control-flow graph. Functions are read in
 //! parallel. If the module uses exceptions, the first reading finds the calls between functions. A
 //! second reading then builds the graphs, once the calls that may throw are known.
 
@@ -50,7 +50,7 @@ impl Program {
         let mut module = Module::default();
         let mut unread = Vec::new();
         let sections = module.sections(bytes, &mut unread);
-        // An error in a function comes before an error after the functions.
+        // An error in a function takes precedence over an error after the functions.
         module.bodies(&unread)?;
         sections?;
         Ok(module.finish(bytes))

@@ -74,7 +74,7 @@ pub struct Function {
     pub body: Range<OrigOffset>,
     /// The number of operators in the body, including the last `end`.
     pub operators: u32,
-    /// Whether an exception can leave the function, thrown by the function itself or by a function
+    /// Whether an exception can leave the function. The function itself may throw it, or a function
     /// that it calls or tail-calls. The analysis errs towards yes, because it ignores the tags of
     /// handlers, and includes unreachable code.
     pub may_throw: bool,

@@ -9,8 +9,8 @@ use crate::error::offset;
 
 /// Returns the base of the addresses in debug information. Usually, this is the start of the code
 /// section's payload, which begins with the number of functions. The `wast` crate, which creates
-/// debug information for WebAssembly text, counts addresses from after that number. It names itself
-/// as the producer in `.debug_info`.
+/// debug information for WebAssembly text, counts addresses from the end of that number. The crate
+/// names itself as the producer in `.debug_info`.
 pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) -> OrigOffset {
     // The form's number in the first entry follows the first unit's header (11 bytes in version 4,
     // 12 in version 5) and the entry's own number.

@@ -192,7 +192,7 @@ mod tests {
         use ValType::{F32, F64, I32, I64};
         assert_eq!(*before(0), []);
         assert_eq!(*before(3), [I64, F32, I32]);
-        // These operators are in one arm, and after both.
+        // Operator 4 is in one arm. Operators 8 and 10 are after both arms.
         assert_eq!(*before(4), [I64, F32]);
         assert_eq!(*before(8), [I64, F32, F64]);
         assert_eq!(*before(10), [I64]);

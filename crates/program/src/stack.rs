@@ -26,7 +26,7 @@ pub struct Carried {
 pub enum CarriedFrom {
     /// The values of the slots from this slot up, at the end of the block that the edge leaves.
     Slots(u32),
-    /// The edge creates them, because they are the values that a handler receives.
+    /// The edge creates the values, which a handler receives.
     Caught,
 }
 

@@ -26,8 +26,8 @@ use crate::{WatchFn, Writers};
 /// A recording and the data built for it, such as its program, its path, its values and its
 /// checkpoints.
 ///
-/// A recording only reads its file. If some data has not been built, the error names this data.
-/// Each part is opened on first use and then kept. Threads can share a recording.
+/// A recording never writes to its file. If data has not been built, the error names the missing
+/// data. Each part is opened on first use and then kept. Threads can share a recording.
 ///
 /// ```no_run
 /// use afterimage_replay::Recording;
@@ -39,7 +39,7 @@ use crate::{WatchFn, Writers};
 pub struct Recording {
     at: PathBuf,
     file: TraceFile,
-    /// The file as last opened. It grows whenever data is built.
+    /// The newest version of the file that was read. The file grows whenever data is built.
     newest: Mutex<TraceFile>,
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
@@ -92,7 +92,7 @@ pub enum RecordingError {
     Written(#[from] WrittenLinesError),
 }
 
-/// The number of stretches that may be built for a run of any length.
+/// The number of stretches that may be built in addition to the share of all stretches.
 const FEW_STRETCHES: usize = 16;
 
 /// The operator that trapped and ended a run.
@@ -148,11 +148,11 @@ impl Recording {
         self.path.get_or_init(|| path.into())
     }
 
-    /// Answers from stretches instead of stored values, and builds each stretch when an answer
-    /// needs it. The path must consist of the stretches. Builds at most one in `share` of all
-    /// stretches, plus a few more, or any number if `share` is 0. `watch` executes stretches again
-    /// to find the writer of a byte. If values or stretches are already in use, they stay. Returns
-    /// `false` if the file has no snapshots, or no written lines that belong to the stretches.
+    /// Uses stretches instead of stored values, and builds each stretch when an answer needs it.
+    /// The path must consist of the stretches. Builds at most one in `share` of all stretches, plus
+    /// a few more, or any number if `share` is 0. `watch` executes stretches again to find the
+    /// writer of a byte. Values or stretches that are already in use stay in use. Returns `false`
+    /// if the file has no snapshots, or no written lines that belong to the stretches.
     ///
     /// # Errors
     /// If there is no path, or the path, the snapshots or the end of the run are damaged.
@@ -319,7 +319,7 @@ impl Recording {
         Ok(found.map(|made| self.checkpoints.get_or_init(|| made)))
     }
 
-    /// Returns the run, to be followed from the beginning.
+    /// Returns the run in a form that can be followed from the beginning.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -338,8 +338,8 @@ impl Recording {
         })
     }
 
-    /// Returns the run, to be followed from the beginning or from a checkpoint. If snapshots are
-    /// used, it is followed from a snapshot.
+    /// Returns the run in a form that can be followed from the beginning, from a checkpoint, or
+    /// from a snapshot if snapshots are used.
     ///
     /// # Errors
     /// As for [`run`](Self::run), and if the checkpoints are damaged.
@@ -351,8 +351,8 @@ impl Recording {
         })
     }
 
-    /// Finds positions in the run. Calls have their numbers in the whole run, even if the path
-    /// leaves out some calls.
+    /// Returns the positions in the run. Calls keep their numbers in the whole run, even if the
+    /// path leaves out some calls.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -387,10 +387,10 @@ impl Recording {
         }))
     }
 
-    /// Returns the operator in which the run ended, with the time of its block: the [final
+    /// Returns the operator in which the run ended, with the time of its block. This is the [final
     /// operator](Self::final_operator), or the operator that threw an uncaught exception. The
-    /// recording does not list the functions that such an exception left, but no code was executed
-    /// after it.
+    /// recording does not list the functions that the exception left, but no code was executed
+    /// after the throw.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.
@@ -438,8 +438,8 @@ impl Recording {
         }))
     }
 
-    /// Returns the result of `find` on the file. If there is none, reads the file again and
-    /// searches the new version, because another process may have added to it.
+    /// Returns the result of `find` on the file. If `find` returns `None`, reads the file again and
+    /// searches the new version, because another process may have added the data.
     fn added<T>(
         &self,
         find: impl Fn(&TraceFile) -> Result<Option<T>, RecordingError>,

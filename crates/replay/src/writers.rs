@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
 
 /// Executes the first stretches of the run again, and reports the bytes that they write in the
-/// region around an address. The stretches end at these readings of the stop clock.
+/// region around an address. The first argument lists the readings of the stop clock at which the
+/// stretches end.
 pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;
@@ -24,7 +25,7 @@ pub struct Writers {
     watch: WatchFn,
     /// The regions that were watched last, the newest at the end.
     watched: Mutex<Vec<WatchedBytes>>,
-    /// The number of stretches executed again for watching.
+    /// The number of stretches that were executed again to watch bytes.
     executed: AtomicUsize,
     /// Whether the run could not be executed again.
     is_lost: AtomicBool,
@@ -65,12 +66,12 @@ impl Writers {
         &self.lines
     }
 
-    /// Returns the last of the first `end` stretches that may have written a byte. If the byte's
+    /// Returns the last stretch, among the first `end`, that may have written a byte. If the byte's
     /// region was watched in these stretches, the stretch did write the byte. Otherwise, it wrote
     /// the byte's line. Returns `None` if there is no such stretch.
     ///
     /// # Errors
-    /// If the lines are damaged, or there are fewer stretches.
+    /// If the lines are damaged, or there are fewer than `end` stretches.
     pub fn last_before(
         &self,
         end: usize,
@@ -92,8 +93,8 @@ impl Writers {
         Ok(found)
     }
 
-    /// Returns the last of the first `end` stretches that wrote a byte, if the byte's region was
-    /// watched in these stretches.
+    /// Returns the last stretch, among the first `end`, that wrote a byte. Returns `None` unless
+    /// the byte's region was watched in these stretches.
     pub fn watched_before(&self, end: usize, memory: u32, address: u64) -> Option<Option<usize>> {
         let all = lock(&self.watched);
         let known = |found: &&WatchedBytes| found.has(memory, address) && found.stretches() >= end;
@@ -101,8 +102,9 @@ impl Writers {
         Some(found.last_before(end, address))
     }
 
-    /// Watches the region of a byte in the first `end` stretches, unless it already was. The run's
-    /// last stretch cannot be watched. A run that cannot be executed again can only be followed.
+    /// Watches the region of a byte in the first `end` stretches, unless this has been done before.
+    /// Does nothing if these stretches include the run's last stretch, or if the run cannot be
+    /// executed again.
     pub fn watch(&self, end: usize, memory: u32, address: u64) {
         if self.watched_before(end, memory, address).is_some()
             || self.is_lost.load(Ordering::Relaxed)

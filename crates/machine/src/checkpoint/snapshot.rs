@@ -19,7 +19,8 @@ pub struct Waits {
     pub function: FuncId,
     /// The block that ends with the call.
     pub block: BlockId,
-    /// The values of its variables. The upper halves of values that are not vectors are undefined.
+    /// The values of the activation's variables. The upper halves of values that are not vectors
+    /// are undefined.
     pub variables: Vec<GlobalBits>,
 }
 
@@ -30,7 +31,7 @@ impl Machine<'_> {
     /// function).
     ///
     /// # Errors
-    /// If the module's bytes are not those of the program.
+    /// If the module's bytes do not match the program.
     pub fn snapshot(&mut self) -> Result<Option<Snapshot>, MachineError> {
         let Some(checkpoint) = self.checkpoint() else {
             return Ok(None);
@@ -59,9 +60,9 @@ impl Machine<'_> {
         self.restore(&checkpoint, fill)
     }
 
-    /// Returns the activations that wait for a call, the outermost first. Their values are as in a
-    /// [`Snapshot`]: locals, and slots below the call's operands. Returns `None` if the run has
-    /// ended. O(variables of all activations).
+    /// Returns the activations that wait for a call, the outermost first. Each has the values of
+    /// its locals and of the slots below the call's operands, as in a [`Snapshot`]. Returns `None`
+    /// if the run has ended. O(variables of all activations).
     pub fn waiting(&self) -> Option<Vec<Waits>> {
         let executes = matches!(Next::of(self.waiting)?, Next::Block(_));
         let waits = self.frames.len() - usize::from(executes).min(self.frames.len());
@@ -105,8 +106,8 @@ impl Machine<'_> {
         Ok(node)
     }
 
-    /// Clears the upper halves of values that are not vectors. They hold remnants of vectors, which
-    /// depend on what the machine has executed.
+    /// Clears the upper halves of values that are not vectors. These halves hold remnants of
+    /// vectors, which depend on the nodes that the machine has executed.
     fn clear_high(&mut self, snapshot: &mut Snapshot) -> Result<(), MachineError> {
         if let Next::Enter { function, .. } = snapshot.next {
             let ty = self.body(function)?.function.ty;

@@ -135,7 +135,7 @@ impl<C: EntityRef> Checkpoint<C> {
     }
 }
 
-/// Converts a number to an entity's number. Returns `None` if it is too large.
+/// Converts a number to an entity's number. Returns `None` if the number is too large.
 fn below(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }

@@ -253,7 +253,6 @@ impl Compiler<'_> {
     /// references, and for selects.
     fn bulk(&mut self, op: OpId, operator: &Operator<'_>) -> Option<()> {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        // The instruction, the memory and the immediate.
         let (code, memory, immediate) = match *operator {
             Operator::Select | Operator::TypedSelect { .. } => (Code::Select, 0, 0),
             Operator::GlobalGet { global_index } => (Code::GlobalGet, 0, u64::from(global_index)),

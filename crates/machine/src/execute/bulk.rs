@@ -1,4 +1,5 @@
-//! Executes instructions on sizes, and instructions that access any number of bytes.
+//! Executes instructions on the sizes of memories and tables, and instructions that access any
+//! number of bytes.
 
 use super::tables::table;
 use super::{Inst, Stop, address};
@@ -37,7 +38,7 @@ pub(super) fn bulk<O: Observer>(
                 Ok([target, from]) => {
                     target.bytes[written].copy_from_slice(&from.bytes[read]);
                 }
-                // Source and destination are the same memory.
+                // The source and the destination are the same memory.
                 Err(_) => state.memories[memory]
                     .bytes
                     .copy_within(read, written.start),
@@ -101,7 +102,7 @@ fn grow_memory(
     Ok(before)
 }
 
-/// Returns the result of a refused growth: -1.
+/// Returns -1, which is the result of a refused growth.
 pub(super) fn refused(wide: bool) -> u64 {
     if wide { u64::MAX } else { u64::from(u32::MAX) }
 }

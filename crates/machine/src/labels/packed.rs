@@ -1,14 +1,14 @@
-//! Packs regular number sequences. Each number is stored as a difference from an earlier number,
-//! and predictable stretches as a distance back and a length.
+//! Packs regular number sequences. Each number is stored as a difference from an earlier number. A
+//! predictable stretch is stored as a distance back and a length.
 
 /// The distances back that are tried for differences. They are sizes of accesses and of common
 /// structures.
 const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
-/// Tokens from this one on repeat the differences at one of these distances. A lower token is the
-/// number of bytes of the difference that follows.
+/// Tokens from this one on repeat the differences at one of the distances in [`BACK`]. A lower
+/// token is the number of bytes of the difference that follows.
 const REPEAT: u8 = 16;
 /// Tokens from this one on continue with a constant step. The step is the difference between the
-/// numbers at one of these distances back and at twice this distance.
+/// numbers at one of the distances in [`BACK`] and at twice this distance.
 const GO_ON: u8 = 32;
 
 fn zigzag(difference: u64) -> u64 {

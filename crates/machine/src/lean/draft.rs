@@ -68,7 +68,8 @@ impl<'a> Drafts<'a> {
             part: vec![false; code.insts.len()],
         };
         let mut made = Vec::with_capacity(code.insts.len());
-        // In reverse, so that readers of a result come before the instruction that computes it.
+        // The loop goes backward, so that readers of a result come before the instruction that
+        // computes it.
         for (position, inst) in code.insts.iter().enumerate().rev() {
             if !drafts.part[position] {
                 made.extend(drafts.draft(position, inst));

@@ -6,8 +6,8 @@ use super::op::{Action, Op};
 use crate::code::{NodeCode, Operand};
 use crate::inst::Register;
 
-/// Returns the operations in full form. They leave every instruction's result in its register, and
-/// do not change the variables. Returns `None` if there are more registers than operations can
+/// Returns a node's operations in full form. They leave every instruction's result in its register,
+/// and do not change the variables. Returns `None` if there are more registers than operations can
 /// name. O(registers).
 pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     if code.registers() > WINDOW {
@@ -22,9 +22,9 @@ pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     Some(ops.collect())
 }
 
-/// Returns the operations in lean form, and the registers that the node's end reads. The operations
-/// write the node's outputs to the variables. All other registers are undefined. Returns `None` if
-/// there are more registers than operations can name. O(registers).
+/// Returns a node's operations in lean form, and the registers that the node's end reads. The
+/// operations write the node's outputs to the variables. All other registers are undefined. Returns
+/// `None` if there are more registers than operations can name. O(registers).
 pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Register>)> {
     let most = code.registers() + 1 + end_operands(&code.end).count();
     if most > WINDOW {
@@ -145,7 +145,7 @@ impl Places {
         Self { of, first }
     }
 
-    /// Returns the moves to variables that remain at the end.
+    /// Returns the moves to variables that are still necessary at the node's end.
     fn moves(&self, code: &NodeCode) -> Moves {
         let mut moves = Moves::default();
         for &(variable, register) in &code.outputs {
@@ -223,7 +223,8 @@ impl Moves {
                 }
             }
         }
-        // The remaining moves form cycles, in which one move reads each variable and one writes it.
+        // The remaining moves form cycles, in which each variable is read by one move and written
+        // by another.
         for i in 0..moves.len() {
             if done[i] {
                 continue;

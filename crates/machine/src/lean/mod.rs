@@ -1,5 +1,5 @@
-//! The executable form of nodes. It has operations of 16 bytes, each for one or several
-//! instructions.
+//! The executable form of nodes. It consists of operations of 16 bytes, each of which stands for
+//! one or several instructions.
 //!
 //! There are two forms. The *full* form has one operation per instruction, for observers that need
 //! every result. In the *lean* form, an instruction can be part of the operation that reads its
@@ -37,8 +37,8 @@ pub(crate) struct Operations {
 #[derive(Clone, Copy, Debug)]
 enum Form<T> {
     NotMade,
-    /// The node has no such form, because it needs too many registers or the form does not support
-    /// it.
+    /// The node has no such form, because the node needs too many registers or the form does not
+    /// support the node.
     None,
     Made(T),
 }

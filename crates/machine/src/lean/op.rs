@@ -4,8 +4,8 @@ use afterimage_numeric::Scalar;
 
 use crate::inst::Load;
 
-/// Passes the operators that have their own operations to another macro: scalar operators, and
-/// loads and stores of memory number 0.
+/// Passes the operators that have their own operations to another macro. These are scalar
+/// operators, and loads and stores of memory number 0.
 ///
 /// - `binary`: two operands, and a form with a constant as the second operand;
 /// - `unary`: one operand; `plain`: two operands, neither of which is a constant;
@@ -219,8 +219,8 @@ pub(super) struct Access {
     pub constant: Option<Action>,
 }
 
-/// An operation. Registers have 16 bits, so each lies within a window of 2¹⁶ registers and needs no
-/// check.
+/// An operation. The numbers of registers have 16 bits, so each register lies within a window of
+/// 2¹⁶ registers and needs no check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
     pub action: Action,

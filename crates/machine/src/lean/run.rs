@@ -13,9 +13,9 @@ use crate::observe::{Observer, Range};
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// The position before the end of the operations at which execution stopped, packed into one
-/// register. The lower part is the number of remaining operations, including the current operation.
-/// The upper part is the reason if the current instruction trapped.
+/// The position at which execution stopped, packed into one register. The lower part is the number
+/// of remaining operations, including the current operation. The upper part is the reason if the
+/// current instruction trapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exit(u64);
 
@@ -48,7 +48,7 @@ impl Exit {
     }
 }
 
-/// 2³² + 2³² + 8 does not overflow an address.
+/// The sum 2³² + 2³² + 8 does not overflow an address.
 const _: () = assert!(usize::BITS >= 64);
 
 #[inline(always)]

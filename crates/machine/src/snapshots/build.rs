@@ -27,7 +27,7 @@ pub struct SnapshotBuilder<S = Vec<u8>> {
     spacing: u64,
 }
 
-/// A snapshot, and the pages that changed since the previous one.
+/// A snapshot, and the pages that changed since the previous snapshot.
 #[derive(Debug)]
 pub(super) struct Collected<S> {
     pub time: u64,
@@ -72,7 +72,7 @@ impl<S> SnapshotBuilder<S> {
         self.entries.is_empty()
     }
 
-    /// Adds a snapshot that was taken at `time` and has about this many bytes. `pages` are the
+    /// Adds a snapshot that was taken at `time` and has about this many bytes. `pages` yields the
     /// pages that may have changed since the previously added snapshot, or since the beginning.
     /// Returns `false` if the snapshot is not later than the last one. In that case, it is not
     /// added, and its pages must be passed again.
@@ -128,7 +128,7 @@ impl<S> SnapshotBuilder<S> {
         self.spacing = self.spacing.saturating_mul(2);
     }
 
-    /// Completes the snapshots. `known` converts the data of each.
+    /// Completes the snapshots. `known` converts the data of each snapshot.
     ///
     /// # Errors
     /// If `known` fails.
@@ -165,12 +165,12 @@ fn encoded(snapshot: &Snapshot, opened: &[Opened]) -> Vec<u8> {
 }
 
 impl SnapshotBuilder {
-    /// Adds a snapshot. `written` are the pages that may have changed since the previously added
-    /// snapshot, or since the beginning. `memories` have the current contents. Returns `false` if
+    /// Adds a snapshot. `written` lists the pages that may have changed since the previously added
+    /// snapshot, or since the beginning. `memories` has the current contents. Returns `false` if
     /// the snapshot is not later than the last one. In that case, it is not added, and its pages
     /// must be passed again.
     ///
-    /// `opened` has the times of the activations, the outermost first. It is empty if they are
+    /// `opened` has the times of the activations, the outermost first. It is empty if the times are
     /// unknown.
     pub fn add(
         &mut self,

@@ -3,8 +3,9 @@
 //!
 //! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) holds the snapshots, as
 //! `docs/FORMAT.md` describes. [`SnapshotBuilder`] collects snapshots while the run is executed or
-//! followed. [`Snapshots`] restores a machine to a snapshot. Each page then has its contents from
-//! the last snapshot with this page that is not later, or otherwise the module's initial contents.
+//! followed. [`Snapshots`] restores a machine to a snapshot. Each page gets its contents from the
+//! newest snapshot that contains the page and is not later than the restored snapshot. A page
+//! without such a snapshot gets its initial contents.
 
 mod build;
 mod pages;

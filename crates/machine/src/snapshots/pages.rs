@@ -4,7 +4,7 @@ use super::SNAPSHOT_PAGE;
 use crate::image::Memory;
 use crate::observe::{Observer, Range};
 
-/// A page: its memory, and its position in the memory.
+/// A page, given by its memory and its position in the memory.
 pub type Page = (u32, u64);
 
 /// Marks the pages that a run writes.

@@ -24,7 +24,8 @@ pub struct Snapshots {
 /// The storage of snapshots.
 #[derive(Debug)]
 enum Storage {
-    /// In a file, with the section, and the positions in it.
+    /// The snapshots are in a file. The fields are the file, the section, and the positions in the
+    /// section.
     File(TraceFile, usize, Vec<Entry>),
     Memory(Vec<Collected<Vec<u8>>>),
 }
@@ -111,7 +112,7 @@ impl Snapshots {
     }
 
     /// Returns a snapshot without its pages, and the times of its activations, the outermost first.
-    /// The list of times is empty if they are unknown.
+    /// The list of times is empty if the times are unknown.
     ///
     /// # Errors
     /// If the snapshot is damaged or does not exist.
@@ -249,7 +250,7 @@ fn fill(
     Ok(())
 }
 
-/// Memories whose pages are filled once each.
+/// Memories with pages that are filled only once.
 struct Filling<'s> {
     state: &'s mut State,
     /// Whether each page of each memory has been filled.
@@ -301,8 +302,8 @@ impl<'s> Filling<'s> {
     }
 }
 
-/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if it is
-/// damaged.
+/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if the
+/// index is damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<Vec<Entry>> {
     let input = &mut input;
     if take(input)? != VERSION {

@@ -49,7 +49,7 @@ impl WrittenLinesBuilder {
     }
 
     /// Ends the stretch at this value of the stop clock, and begins the next stretch. The values
-    /// must grow.
+    /// must increase.
     pub fn next(&mut self, clock: u64) -> Result<()> {
         put(&mut self.clocks, clock.saturating_sub(self.clock));
         self.end()?;
@@ -89,7 +89,7 @@ impl WrittenLinesBuilder {
         Ok(())
     }
 
-    /// Ends the last stretch with the run.
+    /// Ends the last stretch, at the end of the run.
     pub fn finish(mut self) -> Result<()> {
         self.end()?;
         let mut index = Vec::new();

@@ -16,8 +16,8 @@ pub struct WrittenLines {
     section: usize,
     /// The value of the stop clock at the end of each stretch except the last.
     clocks: Vec<u64>,
-    /// The complete vertices of each level: stretches, groups of 16 stretches, groups of 16 of
-    /// these groups, and so on.
+    /// The complete vertices of each level. These are the stretches, the groups of 16 stretches,
+    /// the groups of 16 of these groups, and so on.
     levels: Vec<Vec<Vertex>>,
 }
 
@@ -90,13 +90,13 @@ impl WrittenLines {
         Ok(runs)
     }
 
-    /// Returns the last of the first `end` stretches that writes one of the lines of a range.
+    /// Returns the last stretch, among the first `end`, that writes one of the lines of a range.
     /// Returns `None` if no stretch writes any of them, or if the range is empty.
     ///
     /// Reads O(log stretches) sets.
     ///
     /// # Errors
-    /// If the lines are damaged, or there are fewer stretches.
+    /// If the lines are damaged, or there are fewer than `end` stretches.
     pub fn last_before(
         &self,
         end: usize,
@@ -242,7 +242,7 @@ impl WrittenLines {
     }
 }
 
-/// The lines of a range to search for.
+/// The lines to search for.
 #[derive(Clone, Copy)]
 struct Wanted {
     memory: u32,
@@ -315,8 +315,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if it is
-/// damaged.
+/// Decodes the index of a section with `chunks` chunks before the index. Returns `None` if the
+/// index is damaged.
 fn index(mut input: &[u8], chunks: usize) -> Option<(Vec<u64>, Vec<Vec<Vertex>>)> {
     let input = &mut input;
     if take(input)? != VERSION {

@@ -6,8 +6,7 @@ pub const WATCHED: u64 = 4096;
 /// The number of bytes of memory that a mask covers.
 const BITS: u64 = u64::BITS as u64;
 
-/// For each of the first stretches of a run, the bytes that it writes in a region of [`WATCHED`]
-/// bytes.
+/// The bytes that each of the first stretches of a run writes in a region of [`WATCHED`] bytes.
 #[derive(Clone, Debug)]
 pub struct WatchedBytes {
     memory: u32,
@@ -33,8 +32,8 @@ impl WatchedBytes {
         address - address % WATCHED
     }
 
-    /// Adds the next stretch. `written` has a byte for each byte of the region, which is not 0 if
-    /// the stretch writes it. O(region).
+    /// Adds the next stretch. `written` has an entry for each byte of the region. The entry is not
+    /// 0 if the stretch writes the byte. O(region).
     pub fn add(&mut self, written: &[u8]) {
         let mut parts = Vec::new();
         for (part, bytes) in (0..).zip(written.chunks(BITS as usize)) {
@@ -57,8 +56,8 @@ impl WatchedBytes {
         self.memory == memory && self.first == Self::region(address)
     }
 
-    /// Returns the last of the first `end` stretches that writes a byte of the region. O(stretches
-    /// from the result to `end` · log 64).
+    /// Returns the last stretch, among the first `end`, that writes a byte of the region.
+    /// O(stretches from the result to `end` · log 64).
     pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
         let at = address.checked_sub(self.first)?;
         let (part, bit) = (at / BITS, at % BITS);

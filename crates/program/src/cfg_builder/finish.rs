@@ -70,7 +70,7 @@ pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
 }
 
 /// Sorts the edges by the block that they leave, and then by slot. Takes linear time, except for
-/// blocks with many edges. Most blocks have one or two.
+/// blocks with many edges. Most blocks have one or two edges.
 fn in_order<'e>(edges: &'e [RawEdge], number: &Numbering, blocks: usize) -> Vec<&'e RawEdge> {
     let from = |edge: &RawEdge| number.of_vertex(edge.origin.from).index();
     let mut next = vec![0; blocks + 1];

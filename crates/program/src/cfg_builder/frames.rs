@@ -12,7 +12,7 @@ impl CfgBuilder<'_> {
         });
     }
 
-    /// Handles an `else`, where the then-arm continues after the else-arm.
+    /// Handles an `else`, at which the then-arm ends. Control then continues after the else-arm.
     pub(super) fn otherwise(&mut self) {
         self.fall();
         if let Some(frame) = self.frames.last_mut() {

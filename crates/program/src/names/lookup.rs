@@ -36,7 +36,7 @@ pub enum NameError {
     Removed {
         /// The name of the function.
         name: String,
-        /// The place of its declaration, such as `file.c:42`.
+        /// The place of the function's declaration, such as `file.c:42`.
         declared: String,
     },
     /// The function has no code of its own.
@@ -48,7 +48,7 @@ pub enum NameError {
     Inlined {
         /// The name of the function.
         name: String,
-        /// The place of its declaration, such as `file.c:42`.
+        /// The place of the function's declaration, such as `file.c:42`.
         declared: String,
         /// The first line of the function that has code.
         first: Option<String>,
@@ -110,8 +110,8 @@ impl Names {
     /// to the text and to the functions with the same last path segment.
     ///
     /// # Errors
-    /// If the text names no function or more than one. `source` has the functions without their own
-    /// code.
+    /// If the text names no function or more than one. `source` lists the functions without their
+    /// own code.
     pub fn find(&self, query: &str, source: &SourceMap<'_>) -> Result<FuncId, NameError> {
         if let Some(found) = self.search(query) {
             return found;
@@ -122,7 +122,7 @@ impl Names {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let text = squeezed(query);
         let wanted = Parts::read(&text);
-        // These are functions of this name with different arguments.
+        // Functions of this name with other arguments are listed in the error.
         let others = lookup.fitting(self, &wanted.bare());
         let same = |name| {
             others
@@ -155,7 +155,7 @@ impl Names {
         self.search(query)?.ok()
     }
 
-    /// Returns `None` if no function has this name.
+    /// Searches for the function with this name. Returns `None` if no function has the name.
     fn search(&self, query: &str) -> Option<Result<FuncId, NameError>> {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let bracketed = query

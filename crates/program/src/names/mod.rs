@@ -19,9 +19,9 @@ pub use lookup::{NameError, declared_without_code};
 
 /// The names of a module.
 ///
-/// A function's name comes from the first available source: its entry in the name section, its
-/// first export name (or `module.field` for an import), or its linkage name in DWARF. Otherwise,
-/// the name is `func[12]`.
+/// A function's name is its entry in the name section, its first export name (or `module.field` for
+/// an import), or its linkage name in DWARF, whichever is available first. Otherwise, the name is
+/// `func[12]`.
 #[derive(Debug)]
 pub struct Names {
     functions: Vec<FunctionName>,

@@ -168,8 +168,8 @@ impl<'t> Segment<'t> {
             && same(self.parameters, wanted.parameters, More::Nothing)
     }
 
-    /// Whether users do not know the namespace. It is a library's version (`__1`, `__cxx11`, `v2`),
-    /// or has no name.
+    /// Whether the segment is a namespace that users do not know. Such a namespace is a library's
+    /// version (`__1`, `__cxx11`, `v2`), or has no name.
     fn is_inline(&self) -> bool {
         let version = self.base.strip_prefix("__");
         let version = version.or_else(|| self.base.strip_prefix('v'));
@@ -355,9 +355,10 @@ impl<'t> Parts<'t> {
         }
     }
 
-    /// Returns the name without any text in brackets. Namespaces in the middle of the name may also
-    /// be missing, so `std::collections::HashMap` fits `std::collections::hash::map::HashMap`. A
-    /// name that fits only the bare name is a suggestion, not an answer.
+    /// Returns the name without any text in brackets. A user may then also omit namespaces in the
+    /// middle of the name, so `std::collections::HashMap` fits
+    /// `std::collections::hash::map::HashMap`. A name that fits only the bare name is a suggestion,
+    /// not an answer.
     pub(super) fn bare(&self) -> Parts<'t> {
         let bare = |segment: &Segment<'t>| Segment {
             base: segment.base,
@@ -409,7 +410,7 @@ fn ends_in(path: &[Segment<'_>], end: &[Segment<'_>], omitted: Omitted) -> bool 
     !end.is_empty() && (omitted != Omitted::Nothing || path.all(Segment::is_inline))
 }
 
-/// Whether a name may have arguments that the user omitted.
+/// The arguments that a user may omit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum More {
     Nothing,

@@ -4,15 +4,15 @@ use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, UnitOffset, UnitR
 
 use super::{FileId, Location, Slice, SourceMap};
 
-/// Identifies an entry: the position of its unit, and the entry's offset in the unit.
+/// Identifies an entry by the position of its unit and the entry's offset in the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EntryId {
     pub(super) unit: u32,
     pub(super) offset: UnitOffset,
 }
 
-/// An entry's description of a function. It comes from the entry itself or from the entry that this
-/// entry is an instance of.
+/// An entry's description of a function. It comes from the entry itself, or from the entry's origin
+/// or specification.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     linkage_name: Option<String>,
@@ -158,7 +158,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Takes an attribute into account if it concerns addresses.
+    /// Records an attribute if it concerns addresses.
     pub(super) fn attribute<'a>(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,

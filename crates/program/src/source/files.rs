@@ -28,7 +28,8 @@ impl FileTable {
         files.filter_map(|(path, digest)| Some((path.as_str(), (*digest)?)))
     }
 
-    /// Adds a file. If units were compiled from different versions of the file, it has no digest.
+    /// Adds a file. If units were compiled from different versions of the file, the file gets no
+    /// digest.
     fn insert(&mut self, path: String, digest: Option<[u8; 16]>) -> FileId {
         match self.by_path.entry(path) {
             Entry::Occupied(known) => {

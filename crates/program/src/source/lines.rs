@@ -29,8 +29,8 @@ pub(super) struct LineReader<'s, 'a> {
     text: usize,
 }
 
-/// A line table. Its header is not kept, but read again when the table is run, because overlapping
-/// headers take far more memory when decoded.
+/// A line table. Its header is not kept, because overlapping headers take far more memory when
+/// decoded. The header is read again when the table is run.
 pub(super) struct Table<'a> {
     /// The first unit that names the table.
     unit: usize,
@@ -140,7 +140,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
                 self.is_exhausted = true;
                 self.warn(format!(
                     "unit at 0x{at:x} of .debug_info: its line table is shared \
-                    too often; the unit and all later ones are left out"
+                    too often; the unit and all later units are left out"
                 ));
                 return None;
             }

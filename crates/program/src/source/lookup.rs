@@ -78,7 +78,7 @@ pub enum LineError {
     },
     /// Code comes from that line, but not from that column.
     #[error(
-        "no code comes from column {column} of {path}:{line}; there is some from {}",
+        "no code comes from column {column} of {path}:{line}; there is code from {}",
         columns(found)
     )]
     NoColumn {
@@ -123,8 +123,8 @@ fn base(path: &str) -> usize {
     path.rfind(SEPARATORS).map_or(0, |slash| slash + 1)
 }
 
-/// Extends the end of a path by a folder `src`. A library may also have a file `lib.rs`, so the name
-/// alone would not say whose it is.
+/// Extends a suffix of a path by a preceding folder `src`. Many packages have a file `lib.rs`, so
+/// the file's name alone would not identify the package.
 fn with_src(path: &str, start: usize) -> usize {
     let before = path.get(..start.saturating_sub(1)).unwrap_or_default();
     match &before[base(before)..] {
@@ -164,7 +164,7 @@ impl SourceMap<'_> {
     /// chooses the [preferred](Self::preferring) file.
     ///
     /// # Errors
-    /// If no file fits, or more than one.
+    /// If no file or more than one file fits.
     pub fn find_file(&self, query: &str) -> Result<FileId, LineError> {
         let by_line = self.by_line();
         let mut files: Vec<FileId> = by_line.iter().map(|(location, _)| location.file).collect();
@@ -274,7 +274,7 @@ impl SourceMap<'_> {
     /// The first call sorts the rows by line. Later calls take O(log rows + answer).
     ///
     /// # Errors
-    /// If no code comes from there.
+    /// If no code comes from that place.
     pub fn code_of_line(
         &self,
         file: FileId,

@@ -69,8 +69,8 @@ pub struct SourceMap<'a> {
     /// The places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// The number of bodies that an entry fits exactly, although a sequence covers only a part of
-    /// them.
+    /// The number of bodies that an entry fits exactly although sequences cover only a part of each
+    /// body.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,
@@ -152,7 +152,7 @@ impl<'a> SourceMap<'a> {
     }
 
     /// If a name fits several files, prefers files that satisfy `prefer`. For example, the caller
-    /// may know the available files.
+    /// may prefer files that are available.
     pub fn preferring(mut self, prefer: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.prefer = Some(Box::new(prefer));
         self
@@ -279,7 +279,7 @@ impl<'a> SourceMap<'a> {
         self.files().get(file.0 as usize).map_or("", String::as_str)
     }
 
-    /// Returns warnings about unreadable parts so far.
+    /// Returns the warnings so far about unreadable parts.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         let later = self
             .subprograms

@@ -17,7 +17,7 @@ const CALLS: usize = 64;
 /// One of the functions to which an operator belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFrame {
-    /// The function's linkage name (mangled), or its plain name if it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other name.
     pub function: Option<String>,
     /// The place of the function's declaration.
     pub declared: Option<Location>,
@@ -26,10 +26,10 @@ pub struct InlinedFrame {
     pub location: Option<Location>,
 }
 
-/// A function that was inlined somewhere.
+/// A function that was inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedFunction {
-    /// The function's linkage name (mangled), or its plain name if it has no other.
+    /// The function's linkage name (mangled), or its plain name if it has no other name.
     pub name: String,
     /// The place of the inlined function's declaration.
     pub declared: Location,
@@ -45,7 +45,8 @@ pub(super) struct Subprograms {
     calls: Vec<InlinedCall>,
     /// The bodies that the functions' entries claim.
     pub(super) fit: Fit,
-    /// The functions that the linker removed. If they had been inlined, `inlined` also lists them.
+    /// The functions that the linker removed. A removed function that was inlined is also in
+    /// `inlined`.
     removed: Vec<EntryId>,
     inlined: Vec<EntryId>,
     warnings: Vec<String>,
@@ -182,8 +183,7 @@ impl SourceMap<'_> {
         found
     }
 
-    /// Returns the functions that were inlined somewhere, ascending by declaration. O(inlined calls
-    /// · log).
+    /// Returns the functions that were inlined, ascending by declaration. O(inlined calls · log).
     pub fn inlined_functions(&self) -> Vec<InlinedFunction> {
         let mut found: BTreeMap<(Location, String), Option<Location>> = BTreeMap::new();
         for call in &self.subprograms().calls {

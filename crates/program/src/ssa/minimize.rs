@@ -4,7 +4,7 @@ use afterimage_ids::{EntityRef, PrimaryMap, ValueId};
 
 use super::{Phi, Ssa, ValueDef};
 
-/// Replaces the first value of each pair in `copies` by the second. Then removes all φs that have
+/// Replaces the first value of each pair in `copies` with the second. Then removes all φs that have
 /// only one operand value other than themselves (Braun et al. 2013, "Simple and efficient
 /// construction of static single assignment form", algorithm 3). Finally removes values that no
 /// statement uses.
@@ -81,7 +81,7 @@ impl Same {
         value
     }
 
-    /// Replaces one value by another, and returns the φs that this affects.
+    /// Replaces one value with another, and returns the φs that this affects.
     fn merge(&mut self, value: ValueId, by: ValueId) -> Vec<usize> {
         self.parent[value.index()] = by;
         let users = std::mem::take(&mut self.users[value.index()]);

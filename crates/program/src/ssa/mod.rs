@@ -66,8 +66,8 @@ pub enum ValueDef {
     },
     /// A φ of this block.
     Phi(BlockId),
-    /// A value that a handler receives. This edge, which is a [`Catch`](crate::EdgeKind::Catch),
-    /// defines it.
+    /// A value that a handler receives. The edge, which is a [`Catch`](crate::EdgeKind::Catch),
+    /// defines the value.
     Caught {
         /// The edge to the handler.
         edge: EdgeId,

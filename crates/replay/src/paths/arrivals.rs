@@ -18,7 +18,7 @@ use afterimage_profile::lines::{Arrival, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 
-/// The places where a function arrives at a line, except by an exception.
+/// The places where a function arrives at a line other than by an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineArrivals {
     /// The function that contains the line.
@@ -76,7 +76,8 @@ pub(super) struct FunctionLines {
 }
 
 impl FunctionLines {
-    /// Reads a function. Takes time linear in its body.
+    /// Reads the lines of a function, and the arrivals at them. Takes time linear in the function's
+    /// body.
     pub(super) fn read(
         program: &Program,
         module: &[u8],
@@ -161,10 +162,10 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         self.places.insert(function, places);
     }
 
-    /// Returns the positions of all marks in nodes, including marks between two nodes. Such a mark
-    /// is placed after the first node if that node always leads to it. Otherwise, the executed
-    /// nodes do not determine the marks, and the result is `None`. Takes time linear in the blocks
-    /// of all nodes and the edges at their ends.
+    /// Returns the positions of all marks in nodes. A mark between two nodes is placed at the start
+    /// of the second node, or after the first node if that node always leads to the mark. Returns
+    /// `None` if the executed nodes do not determine the marks. Takes time linear in the blocks of
+    /// all nodes and the edges at their ends.
     pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::default();
         for (id, node) in self.path.nodes().iter() {
@@ -277,12 +278,13 @@ enum Joins {
 }
 
 impl<'a> Places<'a> {
-    /// Returns the condition for an arrival at the line at the beginning of a node with this first
-    /// block, given that its activation last executed one of `lasts`. Returns `None` if these
-    /// blocks do not decide it.
+    /// Returns the condition under which a node that begins with `first` begins with an arrival.
+    /// The node's activation last executed one of `lasts`. Returns `None` if these blocks do not
+    /// decide it.
     fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
         let graph = &self.cfg.graph;
-        // Control comes from the beginning of an activation, or from the dispatch of an exception.
+        // Control may come from the beginning of an activation, or from the dispatch of an
+        // exception.
         let entered = (first == graph.root()).then_some(self.entry);
         let mut others = entered.into_iter().chain(self.caught(first));
         let (mut yes, mut no) = (Vec::new(), false);
@@ -310,8 +312,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Whether a node that begins with `first` always directly follows a node that ends with
-    /// `last`.
+    /// Whether a node that ends with `last` is always directly followed by a node that begins with
+    /// `first`.
     fn only_leads(&self, last: BlockId, first: BlockId, firsts: &HashSet<BlockId>) -> bool {
         let graph = &self.cfg.graph;
         let is_plain = matches!(
@@ -438,7 +440,7 @@ pub struct ArrivalTimes<'a, S: Segments> {
 /// The result of the last search, kept because arrivals are mostly requested in order.
 struct Last<'a, S: Segments> {
     cursor: Cursor<'a, S>,
-    /// The number and time of an arrival.
+    /// The number and time of the last arrival that was found.
     time: Option<(u64, u64)>,
 }
 
@@ -447,8 +449,8 @@ pub(super) enum Times<'a, S> {
     /// The nodes determine the arrivals. Opens only segments that contain the requested nodes.
     Nodes {
         all: WppOccurrences<'a, S>,
-        /// Whether some arrivals come after nodes. An arrival after the run's last node was not
-        /// executed.
+        /// Whether some arrivals come after the last block of a node. An arrival after the run's
+        /// last node was not executed.
         behind: bool,
     },
     /// The arrivals, found by examining all segments.
@@ -530,8 +532,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         inside.map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the number of arrivals at the beginning of a node that follows `before` in its
-    /// activation, or begins it.
+    /// Returns the number of arrivals at the beginning of a node. The node follows `before` in its
+    /// activation, or begins the activation if `before` is `None`.
     pub fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
         Shared(Rc::clone(&self.arrivals)).joining(before, node)
     }
@@ -555,8 +557,8 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         }
     }
 
-    /// Returns the number of arrivals up to and including block T. Takes at most O(log arrivals)
-    /// calls to [`time`](Self::time).
+    /// Returns the number of arrivals up to and including the block at `time`. Takes at most O(log
+    /// arrivals) calls to [`time`](Self::time).
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -639,11 +641,11 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     }
 
     /// Returns the line's operators that the k-th arrival (from 1) executes, in order of time. They
-    /// end where the arrival's activation leaves the line or arrives there again. Calls on the way
-    /// do not matter. Each operator is listed once. If the run ended in the last block, operators
-    /// after the end are included. The list is empty if there are fewer arrivals, or if the run
-    /// ended on the way to the line. Takes as long as [`get`](Self::get), plus O(1) for each node
-    /// of the activation.
+    /// end where the arrival's activation leaves the line or arrives there again. Operators of
+    /// callees are not included. Each operator is listed once. If the run ended in the last block,
+    /// operators after the end are included. The list is empty if there are fewer arrivals, or if
+    /// the run ended on the way to the line. Takes as long as [`get`](Self::get), plus O(1) for
+    /// each node of the activation.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -669,7 +671,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
                 }
                 before = Some(block);
                 let Some(steps) = places.steps.get(&block) else {
-                    // A block with only jumps leads on to the line.
+                    // A block with only jumps does not leave the line.
                     if places.first.contains_key(&block) {
                         return Ok(found);
                     } else {

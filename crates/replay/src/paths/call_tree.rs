@@ -20,7 +20,7 @@ pub struct CallEntry {
     /// activation was still open when the run ended.
     pub left: Option<u64>,
     /// The function and block that made the call, or `None` for the host. After a tail call,
-    /// control returns elsewhere.
+    /// control does not return there.
     pub site: Option<(FuncId, BlockId)>,
 }
 
@@ -35,8 +35,8 @@ impl CallEntry {
 /// The activations that begin in a window, as a tree, in order of time or backward, down to a given
 /// depth.
 ///
-/// Deeper activations are skipped. This takes O(1) going forward, and O(log n) for each rule on the
-/// way down going backward.
+/// Skipping a deeper activation takes O(1) forward. Backward, it takes O(log n) for each rule on
+/// the way down.
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
     window: Window,
@@ -146,7 +146,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
     }
 }
 
-/// Returns the activations that began before block T and are open at that block.
+/// Returns the activations that began before the block at `time` and are open when it is executed.
 fn around<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     time: u64,
@@ -190,7 +190,7 @@ fn next<S: Segments>(
 /// The beginnings of all activations, backward.
 struct Beginnings<'a, S> {
     /// Executions of nodes at which an activation may begin. Such a node begins with a function's
-    /// block 0 without a predecessor, or is a gap.
+    /// block 0, which has no predecessor, or is a gap.
     candidates: Occurrences<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
     /// The last block that has not been examined yet.
@@ -252,14 +252,14 @@ impl<'a, S: Segments> Beginnings<'a, S> {
     }
 }
 
-/// The activations of one function that begin in a window, in either direction. Each step takes
-/// O(log n) for each rule on the way down to the activation.
+/// Iterates over the activations of one function that begin in a window, in either direction. Each
+/// step takes O(log n) for each rule on the way down to the activation.
 pub struct CallsOf<'a, S: Segments> {
     path: &'a WholePath<S>,
     function: FuncId,
     occurrences: Occurrences<'a, S>,
     cursor: Cursor<'a, S>,
-    /// The range of numbers still to come.
+    /// The number of the first remaining activation. `last` is the number of the last.
     first: u64,
     last: u64,
     reverse: bool,
@@ -348,7 +348,7 @@ pub fn kth_call<S: Segments>(
     Ok(calls)
 }
 
-/// Returns the entry for an activation that begins at block T. Moves the cursor.
+/// Returns the entry for an activation that begins at `time`. Moves the cursor.
 fn entry<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,

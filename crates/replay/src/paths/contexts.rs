@@ -27,7 +27,7 @@ use super::Window;
 pub use self::charges::{Charge, Payer, charged};
 pub use self::inlining::{InlinedFrames, Inlinee, InlineeId, Inlining};
 
-/// The limits that select the contexts to sum up instead of listing.
+/// The limits that decide whether a context is listed or summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimits {
     /// The nesting depth from which functions, called or inlined, are summed up.
@@ -39,9 +39,10 @@ pub struct ContextLimits {
 /// The sum over calls that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// The number of calls, including those that they make.
+    /// The number of calls, including the calls that they make.
     pub calls: u64,
-    /// The number of blocks that they execute or that were left out.
+    /// The number of blocks that these calls execute, including blocks that were left out of the
+    /// path.
     pub blocks: u64,
     /// The number of these blocks that were left out of the path.
     pub left_out: u64,
@@ -65,7 +66,7 @@ pub enum Frame {
 pub struct Context {
     /// The innermost frame of the chain.
     pub frame: Frame,
-    /// The index of the context without the last call, or `None` for the host.
+    /// The index of the context without the innermost frame, or `None` for the host.
     pub parent: Option<usize>,
     /// The number of activations that begin in this context. An inlined function has none.
     pub calls: u64,
@@ -73,9 +74,10 @@ pub struct Context {
     pub own: u64,
     /// The number of blocks left out of the path while this was the innermost known context.
     pub left_out: u64,
-    /// The number of blocks executed during these calls.
+    /// The number of blocks in this context and in the contexts below it, including blocks that
+    /// were left out.
     pub total: u64,
-    /// The indices of the contexts with one more call, in descending order of blocks.
+    /// The indices of the contexts with one more frame, in descending order of blocks.
     pub children: Vec<usize>,
     /// Calls made in this context to functions that execute too few blocks.
     pub shorter: Rest,
@@ -91,7 +93,7 @@ pub struct ContextTree {
     pub contexts: Vec<Context>,
     /// The stretch that the contexts cover.
     pub window: Window,
-    /// The selection of contexts to sum up.
+    /// The limits that select the contexts to sum up.
     pub limits: ContextLimits,
 }
 
@@ -138,7 +140,7 @@ impl ContextTree {
     #[must_use]
     pub fn folding(&self, is_folded: impl Fn(Frame) -> bool) -> Self {
         let mut contexts: Vec<Context> = Vec::new();
-        // This is the new place of each context of this tree.
+        // For each context of this tree, its place in the new tree.
         let mut places: Vec<usize> = Vec::with_capacity(self.contexts.len());
         let mut known = HashMap::new();
         for context in &self.contexts {
@@ -200,7 +202,7 @@ impl Context {
     }
 }
 
-/// Distinct activations, with the number of each.
+/// Distinct activations, each with its number of occurrences.
 type Many = BTreeMap<u32, u64>;
 
 /// Activations of one function in one context.
@@ -216,7 +218,7 @@ struct Here {
     own: u64,
     left_out: u64,
     callees: BTreeMap<FuncId, Many>,
-    /// The blocks executed in the chain, in its callees, and in longer chains.
+    /// The number of blocks executed in the chain, in its callees, and in longer chains.
     total: u64,
 }
 
@@ -336,8 +338,8 @@ impl Expansion<'_> {
     }
 
     /// Returns the context in which to count a function that executes `blocks` blocks. The parent
-    /// context calls the function, or the function was inlined into it. This is a new context if
-    /// the function is large enough. Each line of a context has its own context.
+    /// context calls the function, or the function was inlined into it. Creates the context if the
+    /// function is large enough. Each line of a context has its own context.
     fn place(&mut self, parent: usize, depth: usize, frame: Frame, blocks: u64) -> ContextOf {
         let is_line = matches!(frame, Frame::Line(_));
         if !is_line && depth >= self.limits.depth {

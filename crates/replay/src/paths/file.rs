@@ -45,9 +45,9 @@ pub enum PathFileError {
     /// The file and the directory disagree on the number of segments.
     #[error("the path has {found} segments, but its directory says {expected}")]
     Segments {
-        /// The number in the directory.
+        /// The number of segments in the directory.
         expected: usize,
-        /// The number in the file.
+        /// The number of segments in the file.
         found: usize,
     },
     /// A segment is damaged.
@@ -56,9 +56,9 @@ pub enum PathFileError {
     /// The number of opened grammars differs from the number of segments.
     #[error("the path has {expected} segments, but {found} opened grammars")]
     Grammars {
-        /// The number in the directory.
+        /// The number of segments in the directory.
         expected: usize,
-        /// The number in the file.
+        /// The number of opened grammars in the file.
         found: usize,
     },
     /// An opened grammar is damaged.
@@ -127,7 +127,8 @@ impl FileSegments {
         self.reader().map_or(0, |reader| reader.stored())
     }
 
-    /// Returns the file's section with the path's opened grammars, if any.
+    /// Returns the file's section with the path's opened grammars, or `None` if there is no such
+    /// section.
     pub fn grammars(&self) -> Option<usize> {
         match self.source {
             Source::File(grammars) => grammars,
@@ -264,8 +265,8 @@ pub fn recorded_path(
     recorded_path_of(file, program, recorded_directory(file)?)
 }
 
-/// Returns the directory of a file's path, or `None` if there is no path yet. Reading it is most of
-/// the work of opening a path, but needs no program. Takes time linear in the directory's size.
+/// Returns the directory of a file's path, or `None` if there is no path yet. This is most of the
+/// work of opening a path, but needs no program. Takes time linear in the directory's size.
 ///
 /// # Errors
 /// If the directory is damaged.
@@ -295,7 +296,7 @@ fn decoded<T>(
 /// earlier version wrote them.
 ///
 /// # Errors
-/// If their directory is damaged.
+/// If the directory of the stretches is damaged.
 pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, PathFileError> {
     let Some(open) = file.last_whole(Kind::OPEN, LARGEST_DIRECTORY)? else {
         return Ok(None);
@@ -309,7 +310,7 @@ pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, P
 const WITHOUT_PROGRAM: u32 = 1 << 12;
 
 /// Returns an upper bound on the number of functions in a file's program. This is the module's size
-/// in bytes, since each function takes at least one byte. The names of functions are checked once
+/// in bytes, since each function takes at least one byte. The indices of functions are checked once
 /// the program is available.
 fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
     let sections = file.sections()?;

@@ -25,7 +25,7 @@ use super::Numbering;
 /// The reason why a string is not a pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
-    /// The text does not have the form of a pattern.
+    /// The text is not a pattern.
     #[error(
         "\"{0}\" is not a sequence of blocks: write numbers with dots between them, as in \
          2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
@@ -76,19 +76,19 @@ pub enum PatternTextError {
         /// The blocks that may follow.
         next: Vec<u32>,
     },
-    /// The block does not call that function.
+    /// The block does not call the function that the pattern names.
     #[error("block {block} of {function} does not call {callee}: it {end}")]
     NoCall {
         /// The name of the function.
         function: String,
         /// The block that should call the function.
         block: u32,
-        /// The name of the alleged callee.
+        /// The name of the function that the pattern calls.
         callee: String,
         /// The end of the block.
         end: String,
     },
-    /// The block cannot be the last of a call.
+    /// The block cannot be the last block of a call.
     #[error("block {block} of {function} cannot end a call{}", ending(ends))]
     NoEnd {
         /// The name of the function.
@@ -108,7 +108,7 @@ pub enum PatternTextError {
         /// The function to which the callee should return.
         function: String,
     },
-    /// No call continues with the block.
+    /// No call returns to the block.
     #[error("no call in {function} continues with its block {block}, so nothing returns there")]
     NotBehind {
         /// The name of the function.
@@ -116,7 +116,7 @@ pub enum PatternTextError {
         /// The block that should follow a call.
         block: u32,
     },
-    /// The block is not the function's first, with which each call begins.
+    /// The block is not the function's first block, where every call begins.
     #[error("{function} begins with block {root}, so no call begins with block {block}")]
     NotFirst {
         /// The name of the function.
@@ -294,7 +294,7 @@ fn successors(function: &Function, from: BlockId) -> Vec<BlockId> {
     found
 }
 
-/// Checks that the previous part can call a part.
+/// Checks that the previous part of a pattern can call the next part.
 fn check_call(
     program: &Program,
     names: &Names,
@@ -331,7 +331,7 @@ fn check_call(
         }
         BlockEnd::Call(_) => return Ok(()),
         BlockEnd::TailCall(_) => {
-            "ends the call with a tail call, which is made by its caller".to_owned()
+            "ends with a tail call, which counts as a call by the function's caller".to_owned()
         }
         _ => "calls nothing".to_owned(),
     };
@@ -447,7 +447,7 @@ fn tail_calls(function: &Function) -> bool {
 /// An occurrence of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The place of the occurrence.
+    /// The place of the occurrence in the path.
     pub at: Match,
     /// The number, from 1, of the call that contains the occurrence, among the calls to the first
     /// part's function.
@@ -484,7 +484,7 @@ pub enum OccurrencesError<E> {
 }
 
 /// Counts the occurrences of a pattern and lists the first `most`, as [`WholePath::find`] does.
-/// `numbering` has the functions with left-out code.
+/// `numbering` lists the functions with left-out code.
 ///
 /// # Errors
 /// If the path cannot be read, or blocks of the pattern's functions were left out of it.

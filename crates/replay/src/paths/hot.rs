@@ -13,7 +13,7 @@ use afterimage_profile::{Line, ProfileError, Source, Stop, walk};
 /// A path that was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotPath {
-    /// The node of the whole path.
+    /// The path's node in the whole path.
     pub node: NodeId,
     /// The function that executed the path.
     pub function: FuncId,
@@ -53,7 +53,7 @@ pub struct HotPaths {
 pub struct Listed<'a> {
     /// Counts only the paths of this function.
     pub function: Option<FuncId>,
-    /// Lists only the paths of functions that this selects. All are counted.
+    /// Selects the functions to list. The paths of all functions are counted.
     pub shows: &'a dyn Fn(FuncId) -> bool,
     /// The largest number of rows.
     pub top: Option<usize>,
@@ -80,14 +80,15 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
     a.checked_add(b).ok_or(HotError::TooMany)
 }
 
-/// A program, with its graphs, the bytes from which it was parsed, and the source of its code.
+/// A program with its graphs, the bytes from which it was parsed, and the source positions of its
+/// code.
 #[derive(Clone, Copy)]
 pub struct Code<'a> {
     /// The parsed program, with its graphs.
     pub program: &'a Program,
     /// The bytes from which the program was parsed.
     pub module: &'a [u8],
-    /// The source of its code.
+    /// The source positions of the program's code.
     pub source: &'a dyn Source,
 }
 
@@ -101,7 +102,7 @@ impl HotPaths {
     /// functions. Opens one segment.
     ///
     /// # Errors
-    /// If the path or a body cannot be read, or the two do not match.
+    /// If the path or a body cannot be read, or the path does not match the body.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         continuations: &[Continuation],
@@ -128,7 +129,7 @@ impl HotPaths {
         let mut hot = Self::default();
         let mut body = Vec::new();
         let missed = missed(path, program, module, stops)?;
-        // These are the current function, and the number of instructions in each of its blocks.
+        // This pair has the current function, and the number of instructions in each of its blocks.
         let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
         for (function, id) in order {
             if lengths.0 != Some(function) {

@@ -27,7 +27,7 @@ pub enum NumberError {
     LeftOut {
         /// The number of the call, from 1.
         number: u64,
-        /// The nearest call that was kept, if any was.
+        /// The nearest call that was kept, or `None` if no call was kept.
         nearest: Option<u64>,
     },
     /// The function was never called.
@@ -46,7 +46,7 @@ pub enum NumberError {
         /// The number of calls to the function.
         of: u64,
     },
-    /// The kept calls are unknown.
+    /// The file does not list the kept calls.
     #[error(
         "the file does not record which of the function's calls the path kept; name a time, or build the path again with `afterimage build --lens paths --again`"
     )]

@@ -13,7 +13,7 @@ pub(super) struct OwnVisits<'a, S: Segments> {
 }
 
 impl<'a, S: Segments> OwnVisits<'a, S> {
-    /// Creates an iterator that begins with the execution that contains block T.
+    /// Creates an iterator that begins with the execution that contains the block at `time`.
     pub(super) fn from(path: &'a WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
         let mut cursor = path.cursor();
         let first = cursor.seek(time)?;

@@ -13,10 +13,10 @@
 //! `#last` selects the last time. A place without `#` selects the first. Places are written as in
 //! [`afterimage_profile::location`].
 //!
-//! A profile counts *arrivals at a line* as the line's executions, so `#K` goes up to that number.
-//! An arrival within a block is at the time of the block. An arrival over an edge is at the time of
-//! the first block after the edge, even if this block is an unconditional jump on the way to the
-//! line.
+//! A profile counts *arrivals at a line* as the line's executions, so this count is the largest K
+//! of `#K`. An arrival within a block has the time of the block. An arrival over an edge has the
+//! time of the first block after the edge, even if this block is an unconditional jump on the way
+//! to the line.
 //!
 //! For values *at* a place, a position becomes a [moment](Positions::moment) within a block. It is
 //! right before the first operator of the line, right before the operator, or after the function's
@@ -72,7 +72,8 @@ impl Prologue {
     }
 
     /// Returns the moment after the prologue in an activation that begins at a time. If the
-    /// prologue's end is unknown, or the run ended in it, this is the beginning of the activation.
+    /// prologue's end is unknown, or the run ended in the prologue, this is the beginning of the
+    /// activation.
     pub fn behind(&self, entered: u64) -> At {
         let end = self.end.filter(|end| entered + end.blocks <= self.until);
         end.map_or(At::block(entered), |end| At {
@@ -92,7 +93,7 @@ pub struct Positions<'a, S> {
     stops: &'a [Stop],
     numbering: Numbering,
     remarks: Option<&'a dyn Remarks>,
-    /// The lines of functions that were asked about.
+    /// The lines of the functions in earlier questions.
     lines: RefCell<HashMap<FuncId, Rc<FunctionLines>>>,
 }
 
@@ -106,7 +107,7 @@ pub enum PositionError<E: Error + 'static> {
     /// The run executed nothing.
     #[error("the run executed no block, so it has no positions")]
     Empty,
-    /// The run has no such time.
+    /// The run has no block at the requested time.
     #[error(
         "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={}",
         grouped(*nearest),
@@ -271,8 +272,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the same positions, but reports to `remarks` the interpretation of strings that are
-    /// not taken literally.
+    /// Returns the same positions, but reports to `remarks` how it interprets a string that it does
+    /// not take literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -288,9 +289,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         Self { numbering, ..self }
     }
 
-    /// Returns the time of a position. A number takes O(1). The k-th call or execution takes O(log
-    /// n) for each rule on the way down, and the time to read the grammar of one segment. An
-    /// arrival at a line takes time linear in all grammars.
+    /// Returns the time of a position. Finding a number takes O(1). Finding the k-th call or
+    /// execution takes O(log n) for each rule on the way down, plus the time to read the grammar of
+    /// one segment. Finding an arrival at a line takes time linear in all grammars.
     ///
     /// # Errors
     /// If the text is not a position of this run. The error names the nearest position.
@@ -302,9 +303,9 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     /// Returns the moment of a position, for questions about the state. For a line or an operator,
-    /// it is right before the first operator. For a function, it is [after the
-    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may lie
-    /// in a later block than [`time`](Self::time) gives, if the line begins with jumps, or if the
+    /// the moment is right before the first operator. For a function, the moment is [after the
+    /// prologue](afterimage_profile::prologue_end), where debuggers also stop. The moment may be in
+    /// a block after the result of [`time`](Self::time), if the line begins with jumps, or if the
     /// prologue spans several blocks.
     ///
     /// # Errors
@@ -409,9 +410,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the position of an operator's execution in block T, in the notation that
+    /// Returns the position of an operator's execution in the block at `time`, in the notation that
     /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. Returns `None` if the operator is
-    /// in no block, or block T is not an execution of its block.
+    /// in no block, or its block was not executed at that time.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -1,9 +1,9 @@
 //! Lists the calls of a run in order of time, merged until there are few enough to view.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
-//! has the number of its calls and of the blocks that they execute. Parts of the run that contain
-//! only such calls are skipped in O(1). Code that a filter left out of the path belongs to no call,
-//! so it is shown as a separate kind of stretch.
+//! shows the number of its calls and the number of blocks that they execute. Parts of the run that
+//! contain only such calls are skipped in O(1). Code that a filter left out of the path belongs to
+//! no call, so it is shown as a separate kind of stretch.
 
 mod known;
 mod lengths;
@@ -64,7 +64,7 @@ pub enum TimelineEvent {
         from: u64,
         /// The number of blocks executed by the end of the last of these calls.
         to: u64,
-        /// The number of calls, including those that they make.
+        /// The number of calls, including the calls that they make.
         calls: u64,
         /// The number of blocks executed in these calls.
         blocks: u64,
@@ -400,7 +400,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
     }
 
-    /// Merges calls with the preceding merged calls, if those are near.
+    /// Merges calls with the preceding merged calls, if these are near.
     fn merge(&mut self, next: Merged) {
         if let Some(merged) = &mut self.merged
             && merged.why == next.why

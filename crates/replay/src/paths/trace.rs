@@ -31,8 +31,8 @@ impl Window {
     }
 }
 
-/// The paths executed in a window, forward or backward, for all functions or some of them. Paths
-/// that the window cuts are included.
+/// Iterates over the paths executed in a window, forward or backward, for all functions or some of
+/// them. Paths that the window cuts are included.
 ///
 /// A step takes amortised O(1). If the functions are rarely executed, finding their next path takes
 /// O(log n) for each rule on the way.
@@ -45,7 +45,7 @@ pub struct Visits<'a, S: Segments> {
     state: State,
 }
 
-/// Some paths.
+/// The paths to which an iteration is limited.
 struct Filter<'a, S> {
     nodes: HashSet<NodeId>,
     occurrences: Occurrences<'a, S>,
@@ -187,7 +187,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         }
     }
 
-    /// Searches for the next path of the functions.
+    /// Returns the next path that the filter selects, or the next path without a filter.
     fn search(&mut self, from: Visit) -> Result<Option<Visit>, PathError<S::Error>> {
         let Some(filter) = &self.filter else {
             return self.step();

@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountOrder {
-    /// By the number of calls, the most first, as in the paper's files.
+    /// By the number of calls, in descending order, as in the paper's files.
     #[default]
     Calls,
-    /// By the number of executed blocks, the most first.
+    /// By the number of executed blocks, in descending order.
     Blocks,
-    /// By the number of unique path traces, the most first.
+    /// By the number of unique path traces, in descending order.
     Paths,
-    /// In the order of the program.
+    /// In program order.
     Program,
 }
 
@@ -46,7 +46,8 @@ pub struct TraceCounts {
 }
 
 impl TraceCounts {
-    /// Counts like [`count_paths`]. Keeps the first `top` rows in this order.
+    /// Counts calls and traces as [`count_paths`] does. Keeps the first `top` rows in the given
+    /// order.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -156,8 +157,7 @@ fn in_order<S: Segments>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracesOfCalls {
     /// The traces with their numbers in [`Traces`], from 1, in descending order of the number of
-    /// these calls that took them. A trace is complete even if its call did not return within a
-    /// window.
+    /// these calls that took them. Each trace covers the whole call.
     pub traces: Vec<(usize, UniquePath)>,
 }
 
@@ -245,7 +245,7 @@ pub struct DynamicGraph {
     pub graph: DynamicCfg,
 }
 
-/// The reason why there is no such graph.
+/// The reason why a dynamic control-flow graph cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError<E> {
     /// The path cannot be read.

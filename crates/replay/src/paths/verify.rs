@@ -70,7 +70,7 @@ pub enum PathRule {
     Stack,
 }
 
-/// A place where a rule does not hold.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathFinding {
     /// The rule that does not hold.
@@ -181,7 +181,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     Some(report)
 }
 
-/// Checks that each chunk states the right position of its beginning in the run.
+/// Checks that each chunk states the correct position of its beginning in the run.
 fn places(
     section: Option<SectionReader>,
     segments: &FileSegments,
@@ -238,7 +238,7 @@ fn segment(
     if segment.open != open {
         let text = format!(
             "segment {at} begins in other activations than those in which the \
-            one before ends"
+            previous segment ends"
         );
         report.find(PathRule::Continuity, text);
         return None;

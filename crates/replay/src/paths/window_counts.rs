@@ -175,7 +175,7 @@ impl WindowCounts {
     }
 
     /// Like [`after`](Self::after), but counts only if both blocks are in the window. For a call,
-    /// this is the number of times that it also returned.
+    /// this is the number of times that it also returned in the window.
     pub fn within(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let found = self.edges.get(&(function, from, to));
         found.copied().unwrap_or(0)

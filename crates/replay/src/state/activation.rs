@@ -68,7 +68,7 @@ impl<'a> Bodies<'a> {
         Ok(Some(first.unwrap_or(known.ops.start)))
     }
 
-    /// Compiles some blocks, the last one only up to an operator.
+    /// Compiles blocks of a function. The last block is compiled only up to an operator.
     fn code(
         &self,
         body: &Body<'a>,
@@ -114,19 +114,19 @@ const PREFIXES: usize = 64;
 /// The blocks of a node up to an operator, and their code.
 type Prefix = (Box<[BlockId]>, Rc<NodeCode>);
 
-/// An activation at a moment, which is before an operator of a block.
+/// An activation at a moment right before an operator of a block.
 pub struct Activation<'a> {
     /// The function of the activation.
     pub function: FuncId,
     /// The time of the block.
     pub time: u64,
-    /// The operator before which the moment lies.
+    /// The operator that follows the moment.
     pub op: OpId,
     /// The offset of the operator in the module.
     pub offset: OrigOffset,
     /// The execution of the activation's node. It has a number only if the path is complete.
     pub instance: Instance,
-    /// What the activation is doing at the moment.
+    /// The activity of the activation at the moment.
     pub stands: Stands,
     body: Rc<Body<'a>>,
     /// The node up to the operator.
@@ -142,25 +142,25 @@ pub struct Activation<'a> {
 pub enum Stands {
     /// The activation executes a node.
     Executes,
-    /// The activation waits for a call. Its path is unknown, except the block of the call.
+    /// The activation waits for a call. Its path is unknown, except for the block of the call.
     Waits,
     /// The activation begins. Its path is unknown, except for the first block.
     Begins,
 }
 
-/// The operator of a block that a moment precedes.
+/// The operator that follows a moment in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// The first operator, so that the moment is the block's start.
+    /// The first operator. The moment is the block's start.
     First,
-    /// The last operator, which is the call in a block that ends with one.
+    /// The last operator, which is the call in a block that ends with a call.
     Last,
     /// This operator of the block.
     Op(OpId),
 }
 
 impl<'a> Activation<'a> {
-    /// Returns the activation that executes block T, before the block.
+    /// Returns the activation that executes the block at `time`, before the block.
     ///
     /// # Errors
     /// If there is no such block, or the path belongs to another program.
@@ -172,8 +172,8 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::First)
     }
 
-    /// Returns the activation that executes block T, before the block's last operator. If the block
-    /// ends with a call, this is the moment before the call.
+    /// Returns the activation that executes the block at `time`, before the block's last operator.
+    /// If the block ends with a call, this is the moment before the call.
     ///
     /// # Errors
     /// As for [`at_block`](Self::at_block).
@@ -185,7 +185,7 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Last)
     }
 
-    /// Returns the activation that executes block T, before an operator of the block.
+    /// Returns the activation that executes the block at `time`, before an operator of the block.
     ///
     /// # Errors
     /// As for [`at_block`](Self::at_block), and if the operator is not in the block.
@@ -198,8 +198,8 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Op(op))
     }
 
-    /// Returns the activation that executes block T, before an operator of the block, or before the
-    /// block.
+    /// Returns the activation that executes the block at `time`, before an operator of the block,
+    /// or before the block.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -224,8 +224,9 @@ impl<'a> Activation<'a> {
         Self::in_node(bodies, (node.function, &node.blocks), at, Stands::Executes)
     }
 
-    /// Returns the activation that executes block T, before an operator of the block, or before the
-    /// block. Uses only the path around the block. The rest of the path may be missing.
+    /// Returns the activation that executes the block at `time`, before an operator of the block,
+    /// or before the block. Uses only the path around the block. The rest of the path may be
+    /// missing.
     ///
     /// # Errors
     /// As for [`at_operator`](Self::at_operator).
@@ -364,7 +365,7 @@ impl<'a> Activation<'a> {
         self.operand(variable).1
     }
 
-    /// Returns the positions of the blocks of the node that moved a variable's value to its place.
+    /// Returns the positions of the node's blocks that moved a variable's value to its place.
     pub fn moved(&self, variable: u32) -> impl Iterator<Item = usize> + use<'_, 'a> {
         let all = self.code.moved(Taker::Output(variable)).iter();
         all.map(|moved| moved.block as usize)

@@ -11,7 +11,7 @@ use crate::values::ValuesError;
 /// The reason why the state at a moment is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// The whole execution trace cannot answer.
+    /// The whole execution trace cannot be read, or lacks the values.
     #[error(transparent)]
     Values(#[from] ValuesError),
     /// The path cannot be read.
@@ -23,7 +23,7 @@ pub enum StateError {
     /// The contents of memory cannot be read.
     #[error(transparent)]
     Checkpoints(#[from] CheckpointError),
-    /// There is no such moment.
+    /// No block was executed at the requested time.
     #[error("nothing was executed at t={}", grouped(*.0))]
     NoMoment(u64),
     /// The path belongs to another program.

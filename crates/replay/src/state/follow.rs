@@ -17,12 +17,12 @@ pub struct Halt {
 }
 
 /// Follows a run once, up to the last of these moments, which must ascend. For each moment, passes
-/// on its index, the first result register of its node, and the state. Leaves out a moment that the
-/// run did not reach, because it ended just before.
+/// its index, the first result register of its node, and the state to `show`. Leaves out a moment
+/// if the run ended just before it.
 ///
-/// Takes time linear in the memory that is read, and in the blocks before each moment, from the
-/// previous moment or the last checkpoint on. Memory use is the guest's memory, plus the nodes'
-/// code and the cached checkpoint data.
+/// Takes time linear in the memory that is read, and in the blocks between each moment and the
+/// previous moment or checkpoint. Memory use is the guest's memory, plus the nodes' code and the
+/// cached checkpoint data.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

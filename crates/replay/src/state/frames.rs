@@ -1,4 +1,4 @@
-//! The call stack at a moment.
+//! Finds the call stack at a moment.
 
 use afterimage_ids::FuncId;
 
@@ -17,9 +17,9 @@ pub struct Call {
     pub time: u64,
 }
 
-/// Returns the innermost `most` activations that are open when block T is executed, innermost
-/// first, and the total number of open activations. O(activations), plus O(tail calls that replaced
-/// activations).
+/// Returns the innermost `most` activations that are open when the block at `time` is executed,
+/// innermost first, and the total number of open activations. O(activations), plus O(tail calls
+/// that replaced activations).
 ///
 /// # Errors
 /// If there is no such block, or the path cannot be read.

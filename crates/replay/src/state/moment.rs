@@ -37,10 +37,10 @@ pub struct Recorded<'m, 'a> {
     failed: RefCell<Option<StateError>>,
     /// The number of requests for values that are not stored.
     outside: Cell<u64>,
-    /// The reason why they are not stored, in words.
+    /// The reason why the last of these values is not stored, in words.
     why_outside: RefCell<String>,
-    /// Values found before, by node execution, operator and variable. They are kept because finding
-    /// each takes a search.
+    /// Values found before, by node execution, operator and variable. They are kept because each of
+    /// them takes a search to find.
     known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
 
@@ -68,7 +68,7 @@ impl<'m, 'a> Recorded<'m, 'a> {
         (self.outside.get(), self.why_outside.borrow().clone())
     }
 
-    /// Returns the failure since the last call, if there was one.
+    /// Returns the failure since the last call to this method, or `None` if there was no failure.
     pub fn failure(&self) -> Option<StateError> {
         self.failed.take()
     }
@@ -121,7 +121,7 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// Whether the trace alone will probably not suffice.
+    /// Whether the trace alone is probably not enough.
     pub fn needs_memory(&self) -> bool {
         self.asked.get()
     }
@@ -197,7 +197,7 @@ pub struct Ended<'m> {
     pub paused: &'m Paused<'m>,
     /// The program that was run.
     pub program: &'m Program,
-    /// The reason why a memory could not be read, if one could not.
+    /// The reason why a memory could not be read, or `None` if all reads succeeded.
     pub failed: &'m RefCell<Option<StateError>>,
 }
 
@@ -246,7 +246,8 @@ impl Moment<'_, '_> {
     }
 }
 
-/// Converts a value of WebAssembly for the debug information. References have no counterpart.
+/// Converts a WebAssembly value to a word for evaluating debug information. Returns `None` for a
+/// reference.
 fn word(ty: ValType, (low, high): Bits) -> Option<Word> {
     Some(match ty {
         ValType::I32 | ValType::F32 => Word::w32(low as u32),

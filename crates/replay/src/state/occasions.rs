@@ -11,7 +11,8 @@ use crate::values::{Executions, RecordedValues};
 pub enum Occasions<'a> {
     /// Arrivals at a line.
     Line(ArrivalTimes<'a, FileSegments>),
-    /// Executions of an operator, the operator, and the number of these executions that count.
+    /// Executions of an operator's block, the operator, and the number of executions that reached
+    /// the operator.
     Operator(Executions<'a>, OpId, u64),
     /// Calls to a function, after its prologue.
     Calls(Occurrences<'a, FileSegments>, Prologue),
@@ -24,7 +25,7 @@ pub struct Occasion {
     pub number: u64,
     /// The time of the block.
     pub time: u64,
-    /// The operator after the occasion, or `None` for the start of the block.
+    /// The operator that is executed next, or `None` for the start of the block.
     pub op: Option<OpId>,
 }
 
@@ -38,7 +39,7 @@ impl<'a> Occasions<'a> {
         }
     }
 
-    /// Returns the number of occasions up to and including block T.
+    /// Returns the number of occasions up to and including the block at `time`.
     ///
     /// # Errors
     /// If the path cannot be read.

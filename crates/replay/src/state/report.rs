@@ -12,7 +12,7 @@ use crate::values::Bits;
 pub struct StateReport {
     /// The time of the block.
     pub time: u64,
-    /// The operator, unless the moment precedes the whole block.
+    /// The operator that follows the moment, or `None` if the moment precedes the whole block.
     pub before: Option<OrigOffset>,
     /// The number of blocks that the run executed.
     pub length: u64,
@@ -55,7 +55,7 @@ pub struct Frame {
     /// Whether the activation's code belongs to a library. If so, its variables are left out unless
     /// requested.
     pub library: bool,
-    /// The reason why some values are unknown. No values are stored for the time of the call, or
+    /// The reason why some values are unknown, if no values are stored for the time of the call or
     /// for the function.
     pub outside: Option<String>,
 }

@@ -37,7 +37,7 @@ pub struct Shown {
     pub brief: String,
 }
 
-/// A variable with its object, if it has a place.
+/// A variable with its object, which is `None` if the variable has no place.
 pub type ShownObject = (Shown, Option<Object>);
 
 /// The maximum length of a brief value, and of a pointer with its target, in characters.
@@ -60,7 +60,7 @@ pub fn variables(
     Ok(found.map(|all| all.into_iter().map(|(shown, _)| shown).collect()))
 }
 
-/// Like [`variables`], but returns each variable with its object, if it has a place.
+/// Like [`variables`], but returns each variable with its object, if the variable has a place.
 ///
 /// # Errors
 /// As for [`variables`].
@@ -109,7 +109,7 @@ pub fn globals(
     Ok((found.into_iter().map(|(shown, _)| shown).collect(), count))
 }
 
-/// Like [`globals`], but returns each variable with its object, if it has a place.
+/// Like [`globals`], but returns each variable with its object, if the variable has a place.
 ///
 /// # Errors
 /// As for [`globals`].

@@ -18,8 +18,8 @@ use crate::values::Bits;
 pub struct Standing {
     /// The time at which each activation began, and its arguments, the outermost first.
     pub open: Vec<Open>,
-    /// The values in the activations that wait for a call, which are all except the last. The
-    /// outermost comes first.
+    /// The values in the activations that wait for a call, which are all activations except the
+    /// last. The outermost comes first.
     pub waiting: Vec<Waits>,
 }
 

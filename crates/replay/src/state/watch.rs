@@ -44,8 +44,8 @@ pub struct Worth {
     pub type_name: String,
     /// The value in C notation.
     pub text: String,
-    /// The reason why the place of the parameter with which the expression begins may hold another
-    /// value, if it may.
+    /// If the expression begins with a parameter, the reason why the parameter's place may hold
+    /// another value.
     pub written: Option<Written>,
 }
 
@@ -323,7 +323,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Returns the activation at an occasion, and the same activation at its beginning. `last` is
-    /// the beginning for the previous occasion. In a loop, it is often the same.
+    /// the beginning for the previous occasion. Occasions in a loop often share it.
     fn recorded(
         &self,
         occasion: &Occasion,
@@ -337,7 +337,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Like [`recorded`](Self::recorded), but does not number the execution of the activation's
-    /// node. Moves the cursor to the occasion, which is fast if it is near.
+    /// node. Moves the cursor to the occasion, which is fast if the occasion is near.
     fn on_path(
         &self,
         cursor: &mut Cursor<'_, FileSegments>,
@@ -352,7 +352,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Returns the state at the beginning of an activation. Reuses `last` from the previous
-    /// occasion, if it is the same activation.
+    /// occasion, if `last` is the same activation.
     fn entry(
         &self,
         entered: u64,

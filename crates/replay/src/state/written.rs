@@ -23,10 +23,10 @@ pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
 pub struct Written {
     /// The time of the write's block or, without a write, the time of the moment.
     pub time: u64,
-    /// The operator that wrote. Without a write, the first operator of the code for which the debug
-    /// information names the place.
+    /// The operator that wrote. Without a write, this is the first operator of the code for which
+    /// the debug information names the place.
     pub offset: OrigOffset,
-    /// The writer of the place, if known.
+    /// The possible cause of another value in the place.
     pub by: Writer,
 }
 
@@ -89,8 +89,8 @@ pub(super) struct Doubt {
     /// code. A local that is also written elsewhere holds another variable at other times.
     start: Option<OrigOffset>,
     /// The code at which doubts about the place begin, and their reason. A slot of the operand
-    /// stack that holds the parameter, or a part of it, may contain the latest result instead. Or
-    /// another variable shares the parameter's memory.
+    /// stack that holds the parameter, or a part of it, may contain the latest result instead.
+    /// Alternatively, another variable shares the parameter's memory.
     place: Option<(OrigOffset, Writer)>,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn doubt(
     let here = here.map_or(at, |range| range.start);
     let start = code.iter().map(|range| range.start).min();
     let probe = Probe::default();
-    // Without an offset, the parameter does not count as lying in the frame, because the function
+    // Without an offset, the parameter does not count as a part of the frame, because the function
     // itself sets up the frame.
     let located = known.locate(variable, is_list.then_some(at), &probe);
     let mut locals = probe.locals.into_inner();
@@ -135,7 +135,7 @@ pub(super) fn doubt(
     let place = if probe.slots.get() || pieces.iter().any(on_stack) {
         Some((here, Writer::Slot))
     } else {
-        // A broken entry has no value to doubt.
+        // A damaged entry has no value, so this default does not matter.
         let is_shared = known.is_shared(function, variable).unwrap_or(true);
         is_shared.then_some((here, Writer::Shared))
     };
@@ -147,16 +147,17 @@ pub(super) fn doubt(
     })
 }
 
-/// Returns the encoded size of `local.set` and `local.tee`: the opcode, and the local in LEB128.
+/// Returns the encoded size of `local.set` and `local.tee`, which consist of the opcode and the
+/// local in LEB128.
 fn set_bytes(local: u32) -> u32 {
     1 + (u32::BITS - local.leading_zeros()).div_ceil(7).max(1)
 }
 
 impl Doubt {
     /// Returns the last write since the call that may have put another value in the parameter's
-    /// place before a moment in block T. `written` returns the last write to a local
-    /// ([`Activation::written`]). A slot of the operand stack and shared memory are doubted without
-    /// a write, because compilers leave the parameter in a slot that holds another result later.
+    /// place before a moment in the block at `time`. `written` returns the last write to a local
+    /// ([`Activation::written`]). Doubts about a slot of the operand stack, or about shared memory,
+    /// need no write, because a slot may hold another result later.
     ///
     /// # Errors
     /// As for `written`.
@@ -207,7 +208,7 @@ impl Bodies<'_> {
 
 impl Activation<'_> {
     /// Returns the last write to a local since the activation began with block `entered`. Returns
-    /// `None` if there was no write, so that a parameter holds its argument. The nodes may have
+    /// `None` if there was no write, so a parameter still holds its argument. The nodes may have
     /// other numbers in this path than in the path by which the activation was found.
     ///
     /// Takes O(nodes of the path) and, for recursive calls, O(nodes of the activation). Opens the

@@ -68,7 +68,7 @@ pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<A
 pub(crate) struct SiteTable {
     /// The sites, by number.
     pub sites: Vec<AccessSite>,
-    /// The types of the values that the added sites give, or `None` for a store.
+    /// The type of the value that each added site loads, or `None` for a store.
     pub types: Vec<Option<ValType>>,
     numbers: HashMap<AccessSite, u32>,
     /// Whether new sites may be added.
@@ -80,11 +80,11 @@ pub(crate) struct SiteTable {
 /// The sites of a node.
 #[derive(Debug, Default)]
 pub(crate) struct NodeSites {
-    /// The site of each instruction, as its number plus 1, or 0 for none.
+    /// The site of each instruction, as the site's number plus 1, or 0 for no site.
     numbers: Box<[u32]>,
     /// For each instruction, the position of its block in the node.
     blocks: Box<[u32]>,
-    /// Whether the node has any site.
+    /// Whether the node has any sites.
     pub any: bool,
 }
 

@@ -17,14 +17,14 @@ use crate::values::block_executions;
 /// An execution of a load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The index of the site in the question.
+    /// The index of the load or store in the list of requested sites.
     pub site: usize,
     /// The number of the execution, from 1.
     pub number: u64,
     /// The time of the block with the access.
     pub time: u64,
-    /// The bytes that the access read or wrote. If it trapped, the bytes that it would have read or
-    /// written.
+    /// The bytes that the access read or wrote. If it trapped, these are the bytes that it would
+    /// have read or written.
     pub range: Range,
     /// The trap, if the access ended the run.
     pub trap: Option<Trap>,
@@ -61,7 +61,7 @@ where
         })
     }
 
-    /// Executes a node. If the run traps in it, returns the access that it would have made next.
+    /// Executes a node. If the run traps in the node, returns the access that trapped.
     fn execute<O: Observer>(
         &mut self,
         visit: Visit,
@@ -186,9 +186,9 @@ where
         })
     }
 
-    /// Skips to the last checkpoint before a block, so that the run need not be followed up to
-    /// there. Executions after that checkpoint are listed. Takes O(1) without checkpoints, and
-    /// otherwise one look-up in the path for each block with a site.
+    /// Skips to the last checkpoint before a block, without following the run to that point.
+    /// Executions after that checkpoint are listed. Takes O(1) without checkpoints, and otherwise
+    /// one look-up in the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.

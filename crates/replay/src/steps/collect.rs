@@ -17,9 +17,9 @@ use super::{Level, Step, Tried, Value, Wanted, What};
 /// A memory access of the current node.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
-    /// With the value that a load made.
+    /// A load, with the value that it read.
     Read(Range, GlobalBits),
-    /// With the value that a store wrote.
+    /// A store, with the value that it wrote.
     Write(Range, GlobalBits),
     Copy(Range, Range),
 }
@@ -105,7 +105,7 @@ impl<'a> Collector<'a> {
         self.tried = None;
     }
 
-    /// Adds the step for a trap, with which the run ended in the node.
+    /// Adds the step for the trap that ended the run in the node.
     pub fn trapped(&mut self, trap: Trap) {
         let is_one = self.wanted.level == Level::Statement || self.tried.is_some();
         if let Some(Site { function, op, time }) = self.last.filter(|_| is_one) {
@@ -113,7 +113,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds a step if it is wanted. Returns whether it is.
+    /// Adds a step if it is wanted. Returns whether it was added.
     fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) -> bool {
         // The host's own actions, which have no operator, come before the block.
         self.push_at((time, op), function, op, what)
@@ -258,7 +258,7 @@ impl<'a> Collector<'a> {
                         _ => computed(code, inst, item, bank),
                     }
                 }
-                // The return reports this jump.
+                // The step of the return stands for this jump.
                 Kind::Jump if returns && at + 1 == plan.items.len() => continue,
                 Kind::Jump => What::Jump,
                 Kind::Call | Kind::Unreachable => {
@@ -280,7 +280,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes an instruction that may trap and end the run.
+    /// Records an instruction that may trap and end the run.
     fn tries(&mut self, code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) {
         self.last = Some(self.site(item));
         self.tried = tried(&code.insts[position], item, bank);
@@ -324,8 +324,8 @@ impl<'a> Collector<'a> {
         operators.checked_sub(1).map(OpId::from_u32)
     }
 
-    /// Handles the return of an activation, which may have executed nothing since its last call. T
-    /// is the time of the last executed block.
+    /// Handles the return of an activation, which may have executed nothing since its last call.
+    /// The last block was executed at `time`.
     fn passed(&mut self, time: u64, values: &[GlobalBits]) {
         let Some(function) = self.passing.take() else {
             return;
@@ -348,7 +348,7 @@ pub(super) struct Passing<'c, 'a> {
 }
 
 impl<'c, 'a> Passing<'c, 'a> {
-    /// Creates an observer for a node with last block T.
+    /// Creates an observer for a node whose last block is executed at `time`.
     pub fn new(collector: &'c mut Collector<'a>, time: u64) -> Self {
         Self { collector, time }
     }
@@ -464,8 +464,8 @@ fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> Wh
     }
 }
 
-/// Passes what a node does to a collector. Registers are needed for all steps except those of loads
-/// and stores that do not trap.
+/// Passes the actions of a node to a collector. Registers are needed for all steps except the steps
+/// of loads and stores that do not trap.
 pub(super) struct Collecting<'c, 'a, const REGISTERS: bool>(pub &'c mut Collector<'a>);
 
 impl<const REGISTERS: bool> Observer for Collecting<'_, '_, REGISTERS> {

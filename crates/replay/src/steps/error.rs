@@ -49,7 +49,7 @@ pub enum StepsError<E: Error + 'static> {
         grouped(u64::from(*.0))
     )]
     Sites(u32),
-    /// The statements were sketched in another run.
+    /// The sketches of the statements belong to another run.
     #[error("the sketches of the statements were made from a different run")]
     OtherRun,
     /// More nodes were executed than can be counted.
@@ -69,7 +69,7 @@ pub enum StepsError<E: Error + 'static> {
         /// The first address that does not exist.
         address: u64,
     },
-    /// There is no such memory.
+    /// The program has no memory with this index.
     #[error("the program has no memory {memory}; it has {count}, counted from 0")]
     NoMemory {
         /// The requested index of a memory.

@@ -29,12 +29,12 @@ pub struct Run<'a, S: Segments> {
     pub path: &'a WholePath<S>,
     /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
-    /// The place where the run was stopped from outside, if it was.
+    /// The place where the run was stopped from outside, or `None` if the run ended in another way.
     pub stopped: Option<StoppedBefore>,
-    /// The checkpoints from which the run can be followed, if any.
+    /// The checkpoints from which the run can be followed, or `None` if there are no checkpoints.
     pub checkpoints: Option<&'a FileCheckpoints>,
-    /// The snapshots, if any. The run can be followed from each snapshot, even along a path that
-    /// lacks the part before it.
+    /// The snapshots of the run, or `None` if there are no snapshots. The run can be followed from
+    /// each snapshot, even along a path that lacks the part before it.
     pub snapshots: Option<&'a Snapshots>,
     /// Receives the number of executed blocks from time to time.
     pub progress: &'a dyn Fn(u64),
@@ -126,8 +126,8 @@ where
     Ok(known.bytes.len() as u64)
 }
 
-/// Follows a run to its end, from the last checkpoint if there is one. Passes the globals, tables
-/// and memories to `show`. There are no registers at the end.
+/// Follows a run to its end, from the last checkpoint or, without checkpoints, from the beginning.
+/// Passes the globals, tables and memories to `show`. There are no registers at the end.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -173,8 +173,8 @@ impl<'a, S: Segments> Follower<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins at the start of the run. If there are snapshots, the path may lack parts that will
-    /// not be executed.
+    /// Creates a follower at the start of the run. If there are snapshots, the path may lack parts
+    /// that will not be executed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let nodes = run.path.nodes();
         if run.snapshots.is_none() && nodes.values().any(|node| node.left_out > 0) {
@@ -194,9 +194,8 @@ where
         })
     }
 
-    /// Goes forward to the last place before a block from which the run can be followed. Does
-    /// nothing if the follower is already near or after that place. The follower must not have
-    /// executed the block yet.
+    /// Goes forward to the last checkpoint or snapshot before a block. Does nothing if the follower
+    /// is already near or after that place. The follower must not have executed the block yet.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))
@@ -234,8 +233,8 @@ where
         self.go_through(checkpoints, interval..interval + 1)
     }
 
-    /// Goes to the beginning of the first of some intervals, to follow all of them. Restores the
-    /// memory for all intervals at once.
+    /// Goes to the beginning of the first of several consecutive intervals. Restores the memory for
+    /// all of them at once.
     pub fn go_through(
         &mut self,
         checkpoints: &'a FileCheckpoints,
@@ -335,7 +334,7 @@ where
         Ok(next)
     }
 
-    /// Returns the place where the run was stopped from outside, if this is in the node.
+    /// Returns the place where the run was stopped from outside, if that place is in the node.
     pub fn stopped(&self, visit: Visit) -> Option<StoppedBefore> {
         let last = visit.last() == self.run.path.length();
         self.run.stopped.filter(|_| last)
@@ -368,8 +367,8 @@ where
         }
     }
 
-    /// Executes a node, and passes on the state after each of these numbers of instructions, which
-    /// must ascend.
+    /// Executes a node, and passes the state after each number of instructions in `pauses` to
+    /// `show`. The numbers must ascend.
     pub fn execute_pausing<O: Observer>(
         &mut self,
         visit: Visit,

@@ -1,4 +1,4 @@
-//! The bytes that the host read in some of its calls.
+//! Finds the bytes that the host read in given host calls.
 
 use afterimage_machine::{MachineError, Observer, Range};
 use afterimage_trace::LogReader;
@@ -7,16 +7,16 @@ use afterimage_wpp::Segments;
 use super::StepsError;
 use super::follow::{Follower, Run};
 
-/// A host call.
+/// A host call, and the number of its bytes to return.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedCall {
-    /// Its number, from 1.
+    /// The number of the call, from 1.
     pub call: u64,
     /// The largest number of bytes to return.
     pub most: u64,
 }
 
-/// Notes what the host reads in wanted calls.
+/// Records the bytes that the host reads in wanted calls.
 struct Reads<'w> {
     /// The number of host calls so far.
     calls: u64,
@@ -61,9 +61,9 @@ impl Observer for Reads<'_> {
     }
 }
 
-/// Follows a run from its beginning to the last of the `wanted` host calls, which must
-/// ascend. For each call, passes on its number, the time of the block that ends with it, and the
-/// bytes that the host read in it. Calls that the run did not make are left out.
+/// Follows a run from its beginning to the last of the `wanted` host calls, which must ascend. For
+/// each call, `show` receives its number, the time of the block that ends with the call, and the
+/// bytes that the host read. Calls that the run did not make are left out.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

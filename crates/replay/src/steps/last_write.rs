@@ -17,12 +17,12 @@ use crate::paths::Window;
 /// The last write to a byte of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastWrite {
-    /// The time of the block that wrote.
+    /// The time of the block that wrote the byte.
     pub time: u64,
-    /// The function whose code wrote.
+    /// The function whose code wrote the byte.
     pub function: FuncId,
-    /// The operator that wrote, or that called the host function that wrote. `None` if the host
-    /// called that function itself.
+    /// The operator that wrote the byte, or that called the host function that wrote the byte. This
+    /// is `None` if the host called that function itself.
     pub op: Option<OpId>,
     /// All bytes that the write changed.
     pub range: Range,
@@ -43,19 +43,20 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 ///
 /// The index gives the execution of the node that wrote, unless a later execution in the same
 /// interval also wrote the byte. In that case, the search goes back along the path, over the
-/// executions of the nodes that wrote the word in the interval. Many of these nodes always write to
-/// the same address. For the others, the address comes from the whole execution trace, if values
-/// are available. If this fails, or would take long, the interval is followed. The time does not
-/// depend on the length of the run.
+/// executions of the nodes that wrote the byte's word in the interval. Many of these nodes always
+/// write to the same address. For the others, the address comes from the whole execution trace, if
+/// values are available. If this search fails or would take long, the run is followed through the
+/// interval. The time does not depend on the length of the run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
     values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
     cursor: Cursor<'a, S>,
     steps: Steps<'a, S>,
-    /// Whether the host may call exported imports. If so, it also writes at other times.
+    /// Whether the host may call exported imports. If so, it may also write outside of the guest's
+    /// calls.
     host_calls_itself: bool,
-    /// The nodes for which the search looks.
+    /// For each node, whether the search looks for its executions.
     marked: Vec<bool>,
 }
 
@@ -75,7 +76,7 @@ impl<'a, 'v, S: Segments> LastWrites<'a, 'v, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Searches in a run with this log.
+    /// Creates a search in a run with this log.
     ///
     /// # Errors
     /// If the run cannot be followed.
@@ -107,8 +108,8 @@ where
         })
     }
 
-    /// Returns the last write to a byte before block T is executed. Returns `None` if nothing has
-    /// written the byte, so that it has its initial value.
+    /// Returns the last write to a byte before the block at `time` is executed. Returns `None` if
+    /// nothing has written the byte, so it still has its initial value.
     ///
     /// # Errors
     /// If the run cannot be followed, or the stored data is damaged.
@@ -202,11 +203,12 @@ where
     /// Returns the execution of a node that begins with a block.
     fn visit(&mut self, start: u64) -> Result<Visit, StepsError<S::Error>> {
         let visit = self.cursor.seek(start)?;
-        let damaged = CheckpointError::Damaged("when it was written");
+        let damaged = CheckpointError::Damaged("the time of a write");
         Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
     }
 
-    /// Returns the last write to a byte in an interval, which this execution of a node made.
+    /// Returns the last write to a byte in an interval. The execution `visit` of a node made the
+    /// write.
     fn tell(
         &mut self,
         interval: u64,
@@ -273,7 +275,7 @@ where
         let Some(write) = self.write(last)? else {
             return Ok(None);
         };
-        // This site wrote the byte, or another site of the node did.
+        // Either this site or another site of the node wrote the byte.
         let address = match last.place {
             SiteAddresses::Always(address) => address,
             SiteAddresses::Aligned if others == 0 => byte.address - byte.address % write.length,
@@ -310,8 +312,8 @@ where
         })
     }
 
-    /// Goes back along the path from `time` to the beginning of its interval. According to the
-    /// index, the interval wrote the byte at that time or later.
+    /// Goes back along the path from `time` to the beginning of its interval. The index shows only
+    /// that the byte was written at that time or later in the interval.
     fn search(
         &mut self,
         interval: u64,
@@ -465,8 +467,8 @@ where
         Ok(None)
     }
 
-    /// Returns the last write to a byte in an interval before `time`, found by following the
-    /// interval.
+    /// Returns the last write to a byte in an interval before `time`, found by following the run
+    /// through the interval.
     fn follow(
         &mut self,
         interval: u64,
@@ -546,8 +548,8 @@ where
 #[derive(Clone, Copy)]
 struct SiteWrite {
     op: OpId,
-    /// The position of its instruction in the node. The registers differ between the code of the
-    /// follower and the code of the whole execution trace.
+    /// The position of the site's instruction in the node. The registers differ between the code of
+    /// the follower and the code of the whole execution trace.
     inst: usize,
     length: u64,
 }

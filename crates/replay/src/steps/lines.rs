@@ -29,7 +29,7 @@ const FRUITLESS: u32 = 4096;
 pub struct LineStep {
     /// The time of the block in which the line's code begins.
     pub time: u64,
-    /// The operator after the step, or `None` if the run ended on the way to it.
+    /// The operator after the step, or `None` if the run ended on the way to this operator.
     pub op: Option<OpId>,
     /// The function that contains the line's code.
     pub function: FuncId,
@@ -50,7 +50,7 @@ pub enum LineStepsError<E: Error + 'static> {
     /// The window cannot be enumerated.
     #[error(transparent)]
     Trace(#[from] TraceError<E>),
-    /// The module's bytes are not those of the program.
+    /// The module's bytes do not match the program.
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// Only one of two edges between the same blocks is an arrival.
@@ -74,11 +74,11 @@ pub enum Enter {
     /// last line and its callers.
     Nothing,
     /// Only calls that leave at most this many activations open, including the callee's. If fewer
-    /// are open, the limit drops to that number.
+    /// activations are open, the limit drops to their number.
     UpTo(usize),
 }
 
-/// The selection of steps.
+/// The steps to return.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedLines {
     /// The window, which must be a part of the run.
@@ -111,7 +111,8 @@ pub struct LineSteps<'a, S: Segments> {
     found: VecDeque<LineStep>,
     /// The number of paths without lines since the last path with lines.
     fruitless: u32,
-    /// The number of such paths after which functions without lines are skipped.
+    /// The number of consecutive paths without lines after which functions without lines are
+    /// skipped.
     patience: u32,
 }
 
@@ -125,8 +126,8 @@ enum Enumeration<'a, S: Segments> {
     },
 }
 
-/// The places at which control arrives at lines, by function. All walks that share the tables read
-/// them once.
+/// The places at which control arrives at lines, by function. Walks that share the tables read each
+/// table only once.
 #[derive(Clone, Default)]
 pub struct LineTables(Rc<RefCell<HashMap<FuncId, Rc<Table>>>>);
 
@@ -174,7 +175,8 @@ struct Table {
     first: HashMap<BlockId, OpId>,
     /// The blocks that an exception may leave for a dispatch vertex.
     throws: HashSet<BlockId>,
-    /// The blocks to which dispatch vertices lead.
+    /// The blocks to which dispatch vertices lead, each with the line at which control then
+    /// arrives.
     caught: HashMap<BlockId, Option<Line>>,
 }
 
@@ -265,7 +267,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
         if let Enter::UpTo(most) = wanted.enter {
             level = most;
         } else if wanted.enter != Enter::Calls {
-            // Begin at code with lines.
+            // The walk begins at code with lines.
             let all = WantedLines {
                 enter: Enter::Calls,
                 function: None,
@@ -307,7 +309,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     }
 
     /// Sets the number of paths without lines to pass before functions without lines are skipped.
-    /// The default is 4,096. This does not change the steps.
+    /// The default is 4,096. The number does not affect the steps.
     pub fn with_patience(mut self, paths: u32) -> Self {
         self.patience = paths;
         self

@@ -19,7 +19,7 @@ use super::{
 use crate::Writers;
 use crate::paths::{At as Moment, Window};
 
-/// The largest number of bytes for which last writes are searched one by one. It is also the
+/// The largest number of bytes whose last writes are searched for one by one. It is also the
 /// largest number of stretches to search.
 const FEW: usize = 64;
 /// The largest number of regions in which last writes are found by executing the run again, once
@@ -140,9 +140,9 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 /// and the next accesses to it.
 ///
 /// With checkpoints, only the intervals with these accesses are followed. Without checkpoints, the
-/// whole run up to the accesses is followed. With values, most intervals of last writes also need
-/// not be followed. With stretches, the run is followed as far as [`WriteIndex::Stretches`] allows.
-/// For a few bytes, earlier last writes are found by executing the run again.
+/// whole run up to the accesses is followed. With values, most intervals with last writes need not
+/// be followed either. With stretches, the run is followed as far as [`WriteIndex::Stretches`]
+/// allows. For a few bytes, earlier last writes are found by executing the run again.
 ///
 /// # Errors
 /// If the bytes do not exist at that time, the run cannot be followed, or the stored data is
@@ -241,8 +241,8 @@ where
 }
 
 /// Returns the last writer of each byte of a range within the first `before` blocks, if following
-/// the run from one snapshot finds the writer. This is the last snapshot before a stretch that may
-/// have written one of the bytes.
+/// the run from one snapshot finds the writer. That snapshot is the last one before a stretch that
+/// may have written one of the bytes.
 ///
 /// # Errors
 /// If the run cannot be followed, or the stored data is damaged.
@@ -430,8 +430,8 @@ where
         Ok(())
     }
 
-    /// Finds the last writers before `first` of bytes without a known writer, if the index and the
-    /// values show them.
+    /// For bytes without a known writer, finds the last writers before `first`, if the index and
+    /// the values show them.
     fn find_indexed(
         &mut self,
         mut writes: LastWrites<'a, '_, S>,
@@ -599,8 +599,8 @@ where
         Ok(0)
     }
 
-    /// Follows the run to the end of a stretch and notes who wrote the bytes. Observes only the
-    /// `writing` stretches, or all if there is no such set.
+    /// Follows the run to the end of a stretch and records the writers of the bytes. Observes only
+    /// the `writing` stretches, or all stretches if `writing` is `None`.
     fn follow_writes(
         &mut self,
         end: u64,
@@ -656,14 +656,14 @@ where
         followed
     }
 
-    /// Returns the bytes without a known writer, by their positions in the range.
+    /// Returns the positions, in the range, of the bytes without a known writer.
     fn missing(&self) -> Vec<usize> {
         let all = 0..self.bytes.len();
         Vec::from_iter(all.filter(|&at| self.bytes[at].written.is_never()))
     }
 
     /// Watches the bytes without a known writer in all stretches before a time. Returns `false` if
-    /// the bytes are too far apart for this.
+    /// the bytes are too far apart to be watched.
     fn watch(&self, writers: &Writers, before: u64) -> bool {
         let all = self.run.path.segments().summaries();
         let before = all.partition_point(|stretch| stretch.before < before);
@@ -712,7 +712,7 @@ where
         writers.last_before(end, self.range.memory, self.range.address + at as u64)
     }
 
-    /// Returns the stretches among these that may have written one of the bytes, or `None` if there
+    /// Returns the stretches in a range that may have written one of the bytes, or `None` if there
     /// are more than [`FEW`].
     fn all_stretches(
         &self,

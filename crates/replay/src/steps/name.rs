@@ -2,7 +2,7 @@
 
 use wasmparser::Operator;
 
-/// The prefixes of names that a dot separates from the rest.
+/// The prefixes that a dot separates from the rest of an operator's name.
 const SPACES: [&str; 19] = [
     "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2",
     "memory", "table", "global", "local", "ref", "data", "elem", "atomic",
@@ -30,7 +30,7 @@ pub fn name(operator: &Operator<'_>) -> String {
     }
 }
 
-/// Converts the rest of a name. Names of atomic operators have more dots.
+/// Converts the rest of an operator's name. The names of atomic operators contain more dots.
 fn atomic(rest: &str) -> String {
     let Some(rest) = rest.strip_prefix("atomic_") else {
         return rest.to_owned();
@@ -77,7 +77,8 @@ mod tests {
             let words = words(&module);
             for function in &program.functions {
                 for (op, _, operator) in program.operators(&module, function) {
-                    // The last operator closes the body. In the text format, it is a parenthesis.
+                    // The last operator closes the body. In the text format, this operator is a
+                    // parenthesis.
                     if op.as_u32() + 1 < function.operators {
                         let name = name(&operator);
                         assert!(words.contains(&name), "{name}");

@@ -21,15 +21,15 @@ pub struct OpenActivations {
     pub open: Vec<Open>,
     /// The arguments of the latest call.
     pub given: Vec<GlobalBits>,
-    /// The first block of the current node.
+    /// The time of the current node's first block.
     first: u64,
-    /// The last block of the current node.
+    /// The time of the current node's last block.
     last: u64,
 }
 
 impl OpenActivations {
-    /// Begins at the start of a run, or at a snapshot. Returns `None` if the snapshot lacks the
-    /// times at which its activations began.
+    /// Creates a tracker at the start of a run, or at a snapshot. Returns `None` if the snapshot
+    /// lacks the times at which its activations began.
     pub fn at(restored: Restored) -> Option<Self> {
         let known = restored.opened?.into_iter().map(|times| Open {
             times,
@@ -42,12 +42,12 @@ impl OpenActivations {
         })
     }
 
-    /// Notes that a node is about to be executed.
+    /// Records that a node is about to be executed.
     pub fn next(&mut self, visit: Visit) {
         (self.first, self.last) = (visit.start, visit.last());
     }
 
-    /// Notes that an activation begins with the node.
+    /// Records that an activation begins with the node.
     pub fn begin(&mut self) {
         self.open.push(Open {
             times: Opened {

@@ -26,8 +26,8 @@ pub struct OperatorPlace {
 /// The operators of a function, by ordinal.
 pub type FunctionOperators = Rc<[OperatorPlace]>;
 
-/// Names and places of operators. They are computed on first use of a function, in time linear in
-/// its body.
+/// The names and places of operators. The first question about a function takes time linear in its
+/// body.
 pub struct Operators<'a> {
     program: &'a Program,
     module: &'a [u8],

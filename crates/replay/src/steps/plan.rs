@@ -52,8 +52,8 @@ pub struct Plan {
     pub items: Box<[Item]>,
     /// The item of each instruction.
     pub of_inst: Box<[u32]>,
-    /// Whether an instruction fills or initializes memory. The machine reports its operands only in
-    /// registers.
+    /// Whether an instruction fills or initializes memory. The machine reports the operands of this
+    /// instruction only in registers.
     pub fills: bool,
 }
 

@@ -48,10 +48,10 @@ where
 }
 
 /// Follows a run from its last snapshot before block `from` until block `until` is executed. Takes
-/// a snapshot at its own beginning, and whenever `every` blocks have been executed since the
-/// previous snapshot. Each snapshot is complete by itself. Takes no snapshots if the existing
-/// snapshot lacks the times at which its activations began. Takes time linear in the blocks that
-/// are followed.
+/// a snapshot where it begins, unless that is the start of the run. Takes further snapshots every
+/// `every` blocks, or less often if there is not enough room. Each snapshot is complete by itself.
+/// Takes no snapshots if the existing snapshot lacks the times at which its activations began.
+/// Takes time linear in the blocks that are followed.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! The steps of a run.
+//! Defines the steps of a run.
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::{GlobalBits, Range, Trap};
@@ -27,15 +27,15 @@ impl Value {
 pub struct Step {
     /// The time of the step's block. Times never decrease from step to step.
     pub time: u64,
-    /// The function whose code made the step, or the imported function if the host called it
-    /// itself.
+    /// The function whose code made the step, or the imported function if the host itself called
+    /// that function.
     pub function: FuncId,
     /// The operator, or `None` if the host acted on its own.
     pub op: Option<OpId>,
     /// The event of the step.
     pub what: What,
-    /// The bytes of a copy, of an initialization, or of a read or write by the host. `None` if
-    /// there are more than [`SHORT`](Self::SHORT) bytes.
+    /// The bytes of a copy, of an initialization, or of a read or write by the host. This is `None`
+    /// if there are more than [`SHORT`](Self::SHORT) bytes.
     pub bytes: Option<Box<[u8]>>,
 }
 
@@ -71,20 +71,20 @@ pub enum What {
         /// The offset of the first byte in the segment.
         from: u64,
     },
-    /// The code requested the growth of a memory, which may have failed.
+    /// The code requested that a memory grow. The growth may have failed.
     Grow {
         /// The memory that should grow.
         memory: u32,
         /// The number of pages to add.
         by: u64,
-        /// The number of pages before, or -1 if it did not grow.
+        /// The number of pages before, or -1 if the memory did not grow.
         result: Value,
     },
     /// A global was set to a value.
     SetGlobal(u32, Value),
     /// A table or a segment was changed, with these operands.
     Changed(Box<[Value]>),
-    /// Control took one of several directions, which this value decided.
+    /// This value decided which of several directions control took.
     Branch(Value),
     /// Control took the only possible direction.
     Jump,

@@ -15,7 +15,7 @@ use super::{Step, StepsError};
 use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
-/// The selection of the kinds of steps.
+/// The kinds of steps to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Every statement, calls by the host, and actions of the host.
@@ -27,9 +27,9 @@ pub enum Level {
 /// The wanted parts of a window's first and last blocks. By default, these are the whole blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Within {
-    /// In the block at this time, only the operators from this one on.
+    /// In the block at this time, only this operator and later operators.
     pub from: Option<(u64, OpId)>,
-    /// In the block at this time, only the operators up to and including this one.
+    /// In the block at this time, only this operator and earlier operators.
     pub to: Option<(u64, OpId)>,
 }
 
@@ -52,7 +52,7 @@ impl Within {
     }
 }
 
-/// The selection of steps.
+/// The steps to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The wanted kinds of steps.
@@ -129,7 +129,7 @@ where
 /// Iterates over the steps of a run, in order.
 ///
 /// To reach the first requested step, the run is followed from its beginning or from a checkpoint.
-/// It is not followed beyond the end of the window.
+/// The run is not followed beyond the end of the window.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
     /// The follower of the run.
@@ -252,7 +252,7 @@ where
         Ok(())
     }
 
-    /// Takes the collected steps.
+    /// Removes and returns the collected steps.
     pub fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
         self.collector.steps.drain(..)
     }
@@ -272,8 +272,8 @@ where
 /// Returns the last `count` requested steps, in order. All of them are in memory at once.
 ///
 /// The run before these steps is followed without collecting steps, because the number of
-/// statements in each node is known beforehand. Actions of the host, and accesses of no bytes, come
-/// in addition. The request must not name a range of bytes.
+/// statements in each node is known beforehand. This number does not include actions of the host,
+/// or accesses to no bytes. The request must not name a range of bytes.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -338,11 +338,11 @@ pub struct ReverseSteps<'a, S: Segments, L> {
     size: usize,
     /// The remaining steps of the current stretch.
     found: Vec<Step>,
-    /// The last time of the next stretch, if there is a next stretch.
+    /// The time of the next stretch's last block, or `None` if there is no next stretch.
     last: Option<u64>,
 }
 
-/// The first and the largest size of a stretch, in steps.
+/// The number of steps in the first stretch. `MOST` is the largest number of steps in a stretch.
 const FIRST: usize = 1 << 8;
 const MOST: usize = 1 << 18;
 
@@ -432,8 +432,8 @@ where
         steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
         let mut part = wanted.window.part(visit);
-        // If only a part of the last block is wanted, its steps are not counted, so that there are
-        // enough steps.
+        // If only a part of the last block is wanted, the block's steps are not counted, so that
+        // there are enough steps.
         let is_cut = |to: (u64, OpId)| visit.start + part.end == to.0 + 1;
         part.end -= u64::from(wanted.within.to.is_some_and(is_cut) && !part.is_empty());
         let found = plan.count(part, wanted.level);

@@ -29,7 +29,7 @@ pub struct ExecutionRange {
 
 /// The instruction that gives a statement's value in a node.
 struct Pick {
-    /// The index of the statement in the question.
+    /// The index of the statement in the list of questions.
     site: usize,
     /// The instruction's position.
     inst: usize,
@@ -41,9 +41,9 @@ struct Pick {
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedValue {
-    /// The value.
+    /// The value of the statement.
     pub value: TypedValue,
-    /// The number of executions that gave it.
+    /// The number of executions that gave this value.
     pub times: u64,
     /// The number of the first of these executions, from 1.
     pub first: u64,
@@ -52,7 +52,7 @@ pub struct CountedValue {
 /// The distinct values of a statement, in the order of their bits.
 pub type ValueCounts = Vec<CountedValue>;
 
-/// Values by their bits.
+/// The counted values, by their bits.
 type Counts = HashMap<GlobalBits, CountedValue>;
 
 struct Counted {

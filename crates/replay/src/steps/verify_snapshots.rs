@@ -14,8 +14,8 @@ use super::{Follower, OpenActivations, Run, StepsError};
 
 /// Follows a run to each of its snapshots and to its end, and compares all data in the snapshots.
 /// With `lines`, also compares the lines of memory that each segment of the path writes. Returns a
-/// description of the fault, if any. Takes time linear in the run and, for each snapshot, in its
-/// memories.
+/// description of the fault, or `None` if there is no fault. Takes time linear in the run and, for
+/// each snapshot, in its memories.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -46,7 +46,7 @@ where
     restored.expect(run.path.nodes().len());
     for (number, &time) in snapshots.times().iter().enumerate() {
         let after = grouped(time);
-        let wrong = |what: &str| Ok(Some(format!("the one after {after} blocks {what}")));
+        let wrong = |what: &str| Ok(Some(format!("the snapshot after {after} blocks {what}")));
         while follower.machine.time() < time
             && let Some(visit) = follower.advance()?
         {
@@ -127,7 +127,8 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// Returns the fault, if a stretch begins with this block and has one.
+    /// If a stretch begins with this block, returns the stretch's fault, or `None` if there is no
+    /// fault.
     fn at(
         &mut self,
         start: u64,
@@ -180,7 +181,7 @@ impl<'a> Written<'a> {
         }
     }
 
-    /// Returns the fault in the segments that end before a block, if any.
+    /// Returns the fault in the segments that end before a block, or `None` if there is no fault.
     fn until(&mut self, time: u64) -> Option<String> {
         let lines = self.lines?;
         while let Some(summary) = self.segments.get(self.segment)

@@ -14,7 +14,7 @@ use super::{Execution, RecordedValues, ValuesError};
 /// The cause of a block's execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
-    /// A branch of the same activation, which ended a block.
+    /// A branch in the same activation, at the end of a block.
     Branch {
         /// The time of the block.
         time: u64,
@@ -35,15 +35,15 @@ pub enum Controller {
     },
 }
 
-/// Finds control dependences. They are computed on first use of a function.
+/// Finds control dependences. The dependences of a function are computed on first use.
 ///
 /// A block depends on an edge if it post-dominates the edge's target and does not strictly
-/// post-dominate its source (Ferrante, Ottenstein and Warren 1987). Loops without an exit get an
-/// artificial exit, traps do not count, and a call is a predicate only if an exception may leave
+/// post-dominate the edge's source (Ferrante, Ottenstein and Warren 1987). Loops without an exit
+/// get an artificial exit. Traps do not count. A call is a predicate only if an exception may leave
 /// it. The last execution of such an edge before the block decides. A block that depends on no edge
 /// depends on the call of its activation. A block may depend on whether an exception is handled, or
-/// on which one. If an exception was handled after the deciding edge, the block also depends on the
-/// throw.
+/// on which exception is handled. If an exception was handled after the deciding edge, the block
+/// also depends on the throw.
 pub struct Controllers<'a> {
     pub(super) program: &'a Program,
     known: RefCell<HashMap<FuncId, Rc<FunctionControl>>>,
@@ -89,9 +89,9 @@ impl<'a> Controllers<'a> {
     }
 
     /// Returns the causes of an execution. A branch, a call or the host comes first, followed by
-    /// throws, the last first. Looks back through the activation, in time linear in the nodes that
-    /// it has executed since the cause. If none of its branches decides, the time is linear in its
-    /// nodes in the segment in which it begins.
+    /// the throws, the latest first. Looks back through the activation, in time linear in the nodes
+    /// that it has executed since the cause. If no branch of the activation decides, the time is
+    /// linear in the activation's nodes in its first segment.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -102,7 +102,7 @@ impl<'a> Controllers<'a> {
     ) -> Result<Vec<Controller>, ValuesError> {
         let mut thrown = Vec::new();
         let controller = self.decider(values, execution, &mut thrown)?;
-        // A throw that is handled in its own activation decides by itself.
+        // If the deciding branch is itself a throw, the throw is not listed again.
         let decides =
             |time: u64| matches!(controller, Controller::Branch { time: of, .. } if of == time);
         thrown.retain(|&time| !decides(time));

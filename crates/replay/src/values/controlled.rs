@@ -26,12 +26,12 @@ pub struct Controlled {
 
 /// Iterates, in order of time, over the executions of blocks that depend on one execution of a
 /// predicate, a call or a throw. These are all executions for which [`Controllers::of_execution`]
-/// names it.
+/// names this predicate, call or throw.
 ///
 /// Goes through the callee's activation and then through the operator's own activation, without
 /// their callees, as long as a block may depend on the operator. In the operator's own activation,
-/// it goes at most to the closest post-dominator of the operator's block. Takes time linear in the
-/// executed nodes of these activations.
+/// the walk goes at most to the closest post-dominator of the operator's block. Takes time linear
+/// in the executed nodes of these activations.
 pub struct ControlledBlocks<'v, 'a> {
     values: &'v RecordedValues<'a>,
     cursor: Cursor<'a, FileSegments>,
@@ -55,7 +55,7 @@ struct Walk<'a> {
     visit: Visit,
     /// The position of the next block in this node.
     at: usize,
-    /// The block before the current block, if any.
+    /// The block before the current block, or `None` at the beginning.
     before: Option<BlockId>,
     /// For each pair of blocks, the blocks that depend on the transfer of control from one to the
     /// other.

@@ -37,7 +37,8 @@ pub enum Origin {
         /// The number of the result.
         index: u32,
     },
-    /// The module, by a data segment, zeroed memory, or the initial value of a global.
+    /// The initial state of the module, which is a data segment, zeroed memory, or the initial
+    /// value of a global.
     Initial,
     /// A write by the host during a call that the guest made.
     Host {
@@ -49,8 +50,9 @@ pub enum Origin {
 /// A direct dependence on data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// The dependent part. For an operand, this is its role. For a read, it is "memory", "global",
-    /// "element" (of a table) or "size" (of a table or a memory).
+    /// The part of the statement that depends on data. For an operand, this is the operand's role.
+    /// For a read, it is "memory", "global", "element" (of a table) or "size" (of a table or a
+    /// memory).
     pub role: &'static str,
     /// The value of the operand, or `None` for a read.
     pub value: Option<Bits>,
@@ -63,10 +65,10 @@ pub struct Dependence {
 }
 
 /// Returns the direct data dependences of a statement's execution. The dependences of its operands
-/// come first, in order, and then those of its reads, part by part.
+/// come first, in order, and then the dependences of its reads, part by part.
 ///
 /// # Errors
-/// If the trace is damaged or holds too little.
+/// If the trace is damaged or lacks the required data.
 pub fn dependences(
     values: &RecordedValues<'_>,
     execution: &Execution,
@@ -80,7 +82,7 @@ pub fn dependences(
 /// Returns the direct data dependences of a statement in an execution of its node.
 ///
 /// # Errors
-/// If the trace is damaged or holds too little.
+/// If the trace is damaged or lacks the required data.
 pub fn of_statement(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -104,11 +106,11 @@ pub fn of_statement(
     Ok(found)
 }
 
-/// Returns the roles and origins of a statement's operands, in order. Because it leaves out their
-/// values, this takes a tenth of the time of [`of_statement`].
+/// Returns the roles and origins of a statement's operands, in order. Leaves out the operands'
+/// values, and therefore takes a tenth of the time of [`of_statement`].
 ///
 /// # Errors
-/// If the trace is damaged or holds too little.
+/// If the trace is damaged or lacks the required data.
 pub fn operands(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -127,7 +129,7 @@ pub fn operands(
 /// part by part.
 ///
 /// # Errors
-/// If the trace is damaged or holds too little.
+/// If the trace is damaged or lacks the required data.
 pub fn reads(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -138,7 +140,7 @@ pub fn reads(
     if let Kind::Inst(inst) = statement.kind
         && let Some(role) = role_of_read(compiled.code.insts[inst].code)
     {
-        // An operator that trapped has read nothing.
+        // An operator that trapped did not read anything.
         let mut readings = read(values.reading(instance, inst))?;
         readings.extend(read(values.copied(instance, inst))?);
         for reading in readings {
@@ -201,7 +203,7 @@ pub fn origin_of(
 /// `is_taken` selects operands by number and role.
 ///
 /// # Errors
-/// If the trace is damaged or holds too little.
+/// If the trace is damaged or lacks the required data.
 pub fn moves(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -224,7 +226,7 @@ pub fn moves(
 }
 
 /// Like [`moves`], but for a register of an execution, and for the operand that takes the
-/// register's value, if any.
+/// register's value, or `None` if no operand takes it.
 pub fn moves_of(
     values: &RecordedValues<'_>,
     instance: Instance,

@@ -36,9 +36,9 @@ pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
     function.block_of(op).or(empty.then_some(root))
 }
 
-/// Returns the executions of an operator's block. There are none if the block cannot be reached. If
-/// the run ended before the operator, the last execution of the block does not include the
-/// operator. The caller must check this. O(nodes of the path).
+/// Returns the executions of an operator's block. The result is empty if the block cannot be
+/// reached. If the run ended before the operator, the last execution of the block does not include
+/// the operator. The caller must check this. O(nodes of the path).
 ///
 /// # Errors
 /// If the executions cannot be counted.
@@ -58,8 +58,8 @@ pub fn block_executions<'a, S: Segments>(
 }
 
 impl<'a> Executions<'a> {
-    /// Returns the executions of an operator. There are none if the operator cannot be reached.
-    /// O(nodes of the path).
+    /// Returns the executions of an operator. The result is empty if the operator cannot be
+    /// reached. O(nodes of the path).
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -81,7 +81,7 @@ impl<'a> Executions<'a> {
         self.occurrences.count()
     }
 
-    /// Returns the number of executions up to and including block T.
+    /// Returns the number of executions up to and including the block at `time`.
     ///
     /// # Errors
     /// If the path cannot be read.

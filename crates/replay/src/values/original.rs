@@ -1,4 +1,4 @@
-//! Computes the size of a run in the original form of the papers.
+//! Computes the size that a run's trace would have in the original form of the papers.
 
 use afterimage_ids::{NodeId, SecondaryMap};
 use afterimage_machine::{NodeCode, Operand};
@@ -29,11 +29,11 @@ pub struct Original {
     /// and globals. A read counts once, even if its parts have several writers. Reads by memory
     /// copies are not counted, so this is a lower bound.
     pub data: u64,
-    /// The number of executed blocks. Each block, rather than each statement, could carry one
-    /// control dependence.
+    /// The number of executed blocks. One control dependence for each block could replace the
+    /// control dependences of its statements.
     pub blocks: u64,
-    /// The number of executed nodes of the path. This is the number of times, if the statements of
-    /// a node share one time.
+    /// The number of executed nodes of the path. If the statements of a node share one time, this
+    /// is the number of stored times.
     pub nodes: u64,
 }
 

@@ -32,14 +32,15 @@ pub struct Effect {
     /// and lengths, which are in `accesses`. For a store that trapped, this is the value that it
     /// would have written.
     pub values: Vec<TypedValue>,
-    /// The memory that the execution read and wrote. If it trapped, the memory that it would have
-    /// read and written.
+    /// The memory that the execution read and wrote. If it trapped, this is the memory that it
+    /// would have read and written.
     pub accesses: Accesses,
     /// Whether the execution trapped. If so, it had no effect.
     pub trapped: bool,
 }
 
-/// The types of statements' operands and results. They are computed on first use of a function.
+/// The types of statements' operands and results. The types of a function are computed on first
+/// use.
 pub struct Types<'a> {
     program: &'a Program,
     module: &'a [u8],
@@ -93,7 +94,7 @@ impl<'a> Types<'a> {
     /// branch. The list is empty if the execution gave no value, or trapped.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or lacks the required data.
     pub fn results_of(
         &self,
         values: &RecordedValues<'_>,
@@ -164,11 +165,11 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Returns the results and the memory accesses of an execution. Includes the values that it
-    /// took if it is a call, or if it has no results.
+    /// Returns the results and the memory accesses of an execution. For a call, or an execution
+    /// without results, also returns the values that the execution took.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or lacks the required data.
     pub fn effect(
         &self,
         values: &RecordedValues<'_>,
@@ -203,7 +204,7 @@ impl<'a> Types<'a> {
         if effect.values.is_empty() || matches!(statement.kind, Kind::Call(_)) {
             let given = std::mem::take(&mut effect.values);
             effect.values = self.taken(values, execution, statement, op, &mut known)?;
-            // The results of the statement follow from its operands.
+            // The results come after the operands, with the role "returned".
             let role = if effect.values.is_empty() {
                 ""
             } else {

@@ -159,7 +159,8 @@ impl Statement {
 }
 
 /// Returns the further operands of an operator that has several instructions. The first instruction
-/// is at `position`. Each operand has its instruction, its number there, and its register.
+/// is at `position`. Each operand has its instruction, its number in that instruction, and its
+/// register.
 fn more(code: &NodeCode, position: usize) -> impl Iterator<Item = (usize, usize, Register)> {
     let op = code.insts[position].op;
     // The results of the operator's own instructions, and their shared address, are not further

@@ -61,7 +61,7 @@ const FOLLOWING: usize = 3;
 /// The number of stretches that can be executed again in the time to build one stretch.
 const EXECUTED: usize = 1 << 10;
 
-/// The number of bytes for which last writers are searched together, which is the size of a vector.
+/// The number of bytes whose last writers are searched for together. This is the size of a vector.
 const TOGETHER: u64 = 16;
 
 impl fmt::Debug for Stretches {
@@ -76,8 +76,8 @@ impl fmt::Debug for Stretches {
 struct Damaged(&'static str);
 
 /// The activations that are open at the beginning of each stretch. There is a list for each depth,
-/// outermost first. It contains the stretches in which the activation at that depth differs from
-/// the previous stretch.
+/// outermost first. Each list contains the stretches in which the activation at that depth differs
+/// from the previous stretch.
 #[derive(Default)]
 struct OpenWhere(Vec<Vec<(usize, OpenActivation)>>);
 
@@ -105,7 +105,7 @@ impl OpenWhere {
     }
 }
 
-/// Returns the epochs of a run, one for each of its stretches, which are built on demand up to a
+/// Returns the epochs of a run, one for each stretch. The epochs are built on demand, up to a
 /// limit.
 pub fn epochs_of_stretches(
     (file, module): (&TraceFile, &Arc<Module>),
@@ -271,7 +271,7 @@ impl MakeStretch for Stretches {
         if counts.iter().any(|&(node, _)| writes(node)) {
             return Ok(true);
         }
-        // The first pending call of the activation may have given the value.
+        // The activation's first pending call may write the variable when it returns.
         let open = self.open.at(position, activation);
         let Some(block) = open.and_then(|open| open.call) else {
             return Ok(false);

@@ -1,4 +1,5 @@
-//! Finds direct data dependences in reverse: all uses of the results of a statement's execution.
+//! Finds direct data dependences in reverse, which are all uses of the results of a statement's
+//! execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -33,8 +34,9 @@ pub struct Use {
     pub op: OpId,
     /// The operator's statement in the node.
     pub statement: Statement,
-    /// The dependent part. For an operand, this is its role. For a read, it is "memory", "global",
-    /// "element" (of a table) or "size" (of a table or a memory).
+    /// The part of the statement that depends on data. For an operand, this is the operand's role.
+    /// For a read, it is "memory", "global", "element" (of a table) or "size" (of a table or a
+    /// memory).
     pub role: &'static str,
     /// The number of bytes read from memory, or 0 for all.
     pub bytes: u64,
@@ -45,7 +47,7 @@ pub struct Use {
 }
 
 impl Use {
-    /// Returns the execution of the node. To number it, this counts the node's executions.
+    /// Returns the execution of the node. Counts the node's executions to find its number.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -55,8 +57,8 @@ impl Use {
     }
 }
 
-/// Iterates over all direct uses of the results of a statement's execution, in order of time. It
-/// can go in both directions.
+/// Iterates over all direct uses of the results of a statement's execution, in order of time. The
+/// iterator can go in both directions.
 ///
 /// Uses are the [`dependences`](super::dependences) of all executions, and the host's
 /// [reads](HostReads::parts), in reverse. Each occurrence of a dependence or read that names this
@@ -84,7 +86,7 @@ pub struct Uses<'h, 'a> {
     by_host: Option<HostUse>,
     /// Consecutive uses, from whole executions of nodes.
     batch: Vec<Use>,
-    /// The number of uses passed.
+    /// The number of uses that the iterator has passed.
     at: usize,
     /// The start of each batch, up to the current one.
     marks: Vec<Mark<'a>>,
@@ -101,7 +103,7 @@ struct Mark<'a> {
     by_host: Option<HostUse>,
 }
 
-/// The approximate number of uses held.
+/// The approximate number of uses in memory.
 const BATCH: usize = 1 << 10;
 
 /// The uses of each register of a node.
@@ -109,7 +111,7 @@ struct NodeUses {
     compiled: Rc<Compiled>,
     /// The statements, in order, each with the position of its block.
     statements: Vec<(OpId, Statement)>,
-    /// The operands that take each register.
+    /// The operands of all statements, sorted by their registers.
     operands: Vec<OfRegister>,
     /// The statement of each instruction.
     of_inst: HashMap<usize, u32>,
@@ -152,7 +154,7 @@ pub fn definition(
     }
 }
 
-/// Returns the write of an atomic operator, which it makes in addition to its result.
+/// Returns the write that an atomic operator makes in addition to its result.
 fn written_besides(
     values: &RecordedValues<'_>,
     definition: Definition,
@@ -175,7 +177,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// Creates an iterator over the uses of a [`definition`]. `host` provides the host's reads.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or lacks the required data.
     pub fn of(
         host: &'h HostReads<'h, 'a>,
         program: &'a Program,
@@ -219,7 +221,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         self
     }
 
-    /// Returns the number of uses passed.
+    /// Returns the number of uses that the iterator has passed.
     pub fn position(&self) -> u64 {
         self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
     }
@@ -227,7 +229,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// Moves past the next use. Returns the use, or `None` at the end.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or lacks the required data.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -244,7 +246,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// Moves back past the previous use. Returns the use, or `None` at the beginning.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or lacks the required data.
     pub fn previous(&mut self) -> Result<Option<Use>, HostReadsError> {
         if self.at == 0 {
             if self.marks.len() < 2 {
@@ -268,7 +270,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// visiting all of them.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or lacks the required data.
     pub fn rest(&mut self) -> Result<u64, HostReadsError> {
         let here = self.mark(0);
         let mut count = (self.batch.len() - self.at) as u64;

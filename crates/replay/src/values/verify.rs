@@ -105,8 +105,8 @@ pub fn verify_values(
     Some(report)
 }
 
-/// Returns the fault, if any, in the call stack at the end of the run. As in questions about a
-/// moment, the stack is found call by call, back along the path.
+/// Returns the fault in the call stack at the end of the run, or `None` if there is no fault. As in
+/// questions about a moment, the stack is found call by call, back along the path.
 fn open_calls(
     file: &TraceFile,
     program: &Program,
@@ -167,7 +167,7 @@ fn other_stack(
     ))
 }
 
-/// Returns the fault in the stored output, if any.
+/// Returns the fault in the stored output, or `None` if there is no fault.
 fn printed(
     file: &TraceFile,
     program: &Program,
@@ -238,7 +238,7 @@ impl Followed<'_> {
         if same {
             Ok(())
         } else {
-            Err("ValuesIndex: the index differs from what following the run gives".to_owned())
+            Err("ValuesIndex: the index differs from the result of following the run".to_owned())
         }
     }
 
@@ -256,7 +256,7 @@ impl Followed<'_> {
     }
 
     /// Follows the part of the run that an index covers, and builds epochs with the same
-    /// boundaries. Returns the fault, if any.
+    /// boundaries. Returns the fault, or `None` if there is no fault.
     fn build(
         &self,
         index: &Index,
@@ -309,8 +309,8 @@ fn compare(
     match stored {
         Ok(stored) if stored == epoch => Ok(()),
         Ok(_) => Err(format!(
-            "ValuesEpoch: the epoch that begins after t={} differs from what following \
-             the run gives",
+            "ValuesEpoch: the epoch that begins after t={} differs from the result of \
+             following the run",
             grouped(before)
         )),
         Err(error) => Err(format!("ValuesEpoch: after t={}: {error}", grouped(before))),
@@ -327,7 +327,7 @@ fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Result<b
         Ok(None) => Ok(false),
         Ok(Some(true)) => Ok(true),
         Ok(Some(false)) => Err(format!(
-            "ValuesCheckpoints: those up to t={} differ from what following the run gives",
+            "ValuesCheckpoints: the checkpoints up to t={} differ from the result of following the run",
             grouped(vertex.end())
         )),
         Err(error) => Err(format!(

@@ -1,5 +1,4 @@
-//! Stores distinct activations. Each has the blocks that it executes itself and its calls, without
-//! their order.
+//! Stores distinct activations. Each lists its own blocks and its calls, but not their order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -23,7 +22,7 @@ struct Activation {
     function: Option<FuncId>,
     /// Whether the activation begins in the window.
     begins: bool,
-    /// Whether this is a stretch in which some event inherits its chain.
+    /// Whether this is a stretch with an event that inherits its chain.
     inherits: bool,
     /// The number of blocks left out of the activation or stretch, including its parts.
     left_out: u64,
@@ -35,8 +34,8 @@ struct Activation {
     same: Option<u32>,
 }
 
-/// An event in an activation. It executes a block itself, a block was left out, or a part of it
-/// occurs. Events are stored as numbers because there are many.
+/// An event in an activation. The activation executes a block itself, a block was left out, or a
+/// part of the activation occurs. Events are stored as numbers because there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct What(u32);
 

@@ -23,7 +23,7 @@ pub struct Charge {
     /// The amount charged to the payer for the activation.
     pub amount: u32,
     /// The payer for the activations that the block calls, or `None` for the payer of its own
-    /// activation. At most `u32::MAX - 2`.
+    /// activation. A payer's number is at most `u32::MAX - 2`.
     pub calls: Option<Payer>,
 }
 

@@ -22,7 +22,8 @@ struct Facts {
     length: u64,
     /// The events in the surrounding activation, as a range of [`Clip::items`].
     items: Range<usize>,
-    /// The chain of the last block of the surrounding activation, if any.
+    /// The chain of the last block that the surrounding activation executes, or `None` if it
+    /// executes no block.
     last: Option<ChainId>,
 }
 

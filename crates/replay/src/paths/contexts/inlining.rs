@@ -22,9 +22,9 @@ pub struct InlineeId(u32);
 pub(super) struct ChainId(u32);
 
 impl ChainId {
-    /// The chain without inlined functions, which is only the module's function itself.
+    /// The chain that consists of the module's function alone.
     pub(super) const ITSELF: Self = Self(0);
-    /// The chain depends on the block before the event in the run.
+    /// The chain of the block that precedes the event in the run.
     pub(super) const INHERITED: Self = Self(u32::MAX);
 
     /// Returns the chain's number, which is 0 for [`ITSELF`](Self::ITSELF).
@@ -33,7 +33,7 @@ impl ChainId {
     }
 }
 
-/// A function that the compiler inlined somewhere.
+/// A function that the compiler inlined.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlinee {
     /// The function's mangled linkage name, or its only name.
@@ -42,8 +42,7 @@ pub struct Inlinee {
     pub name: String,
     /// The place of the function's declaration.
     pub declared: Option<Location>,
-    /// A place in the function's code, because some compilers omit the declarations of library
-    /// functions.
+    /// A place in the function's code. Some compilers omit the declarations of library functions.
     pub place: Option<Location>,
 }
 
@@ -59,8 +58,8 @@ pub struct InlinedFrames {
 /// The inlined functions and the lines from which each executed block comes.
 ///
 /// A block comes from the functions of its first instruction that has a line. If no instruction has
-/// a line, its first instruction counts. A call comes from the functions of its own instruction. By
-/// default, no function is inlined.
+/// a line, the block's first instruction counts. A call comes from the functions of its own
+/// instruction. By default, no function is inlined.
 #[derive(Clone, Debug, Default)]
 pub struct Inlining {
     functions: Vec<Inlinee>,

@@ -150,7 +150,8 @@ impl CallLengths {
     }
 }
 
-/// Adds a task for the part of a symbol in a range, if any. The symbol begins after `at` blocks.
+/// Adds a task for the part of a symbol in a range, unless this part is empty. The symbol begins
+/// after `at` blocks.
 fn push(
     tasks: &mut Vec<(Symbol, Range<u64>)>,
     symbol: Symbol,

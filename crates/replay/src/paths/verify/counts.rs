@@ -11,7 +11,7 @@ use super::nodes::{NodeEnd, Nodes};
 use super::{PathReport, PathRule};
 use afterimage_profile::block_counts;
 
-/// The sums over the path in one function.
+/// The sums over a function's executions in the path.
 #[derive(Default)]
 struct Sums {
     entries: u64,
@@ -119,7 +119,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Other rules find contradictory counts.
+        // Other checks report counts that contradict each other.
         let Ok(expected) = block_counts(function, counts) else {
             return;
         };
@@ -142,7 +142,7 @@ impl Sums {
         partial: bool,
         report: &mut PathReport,
     ) {
-        // Groups the ways out of a block that the path does not distinguish.
+        // This closure groups the ways out of a block that the path does not distinguish.
         let group = |from: BlockId, to: BlockId| {
             let to = (!self.unclear.contains(&from)).then_some(to);
             (from, to)
@@ -177,7 +177,7 @@ fn defined(functions: &mut [Sums], imports: usize, function: FuncId) -> Option<&
     functions.get_mut(function.index().checked_sub(imports)?)
 }
 
-/// Whether a sum contradicts a count. On a path with gaps, it may be smaller.
+/// Whether a sum contradicts a count. On a path with gaps, the sum may be smaller.
 fn is_wrong(found: u64, said: u64, partial: bool) -> bool {
     found > said || found < said && !partial
 }

@@ -18,7 +18,7 @@ use afterimage_profile::Stop;
 struct Open {
     /// The function, or `None` for the host.
     function: Option<FuncId>,
-    /// The last event, or `None` if there was none yet.
+    /// The last event, or `None` if there was no event yet.
     last: Option<Last>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Flow<'n, 'a> {
     pub nodes: &'n Nodes<'a>,
     /// The open activations, the host first.
     open: Vec<Open>,
-    /// The number of exceptions from the call at a node's end.
+    /// For each node, the number of times that the call at its end threw an exception.
     pub thrown: HashMap<NodeId, u64>,
     /// Nodes that end with a call, if the path does not always show whether the call returned.
     pub unclear: HashSet<NodeId>,
@@ -148,7 +148,7 @@ impl<'n, 'a> Flow<'n, 'a> {
                 _ => " elsewhere".to_owned(),
             };
             let text = format!(
-                "activation {depth}, from outside, ends in {function}, {block}, but END has \
+                "activation {depth}, from outside, ends in {function}, {block}, but END places \
                  it{said}"
             );
             report.find(PathRule::Stack, text);
@@ -235,7 +235,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks that a node can follow in the same activation.
+    /// Checks that a node can follow the last event of the same activation.
     fn resume(&mut self, last: Last, next: NodeId, at: &mut At<'_>) {
         let Some(node) = last.node else {
             // The preceding node is outside the stretch.
@@ -279,12 +279,12 @@ impl<'n, 'a> Flow<'n, 'a> {
             ),
             NodeEnd::Cut => at.find(
                 PathRule::Sequel,
-                format!("{next} follows {node}, in the middle of which the run ends"),
+                format!("{next} follows {node}, but the run ends inside {node}"),
             ),
         }
     }
 
-    /// Returns the outcome of a call. Reports a missing callee, and returns `None` for it.
+    /// Returns the outcome of a call. Reports a missing callee, and then returns `None`.
     fn came_to(&self, since: Option<Outcome>, callee: Callee, at: &mut At<'_>) -> Option<Outcome> {
         let missing = match since {
             None => callee,
@@ -493,7 +493,7 @@ impl At<'_> {
 fn named(callee: Callee) -> String {
     match callee {
         Callee::Direct(function) => function.to_string(),
-        Callee::Indirect { ty, .. } => format!("something of {ty} in a table"),
+        Callee::Indirect { ty, .. } => format!("a function of {ty} in a table"),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) enum NodeEnd {
         /// The block that handles an exception from the call.
         throws: Option<BlockId>,
     },
-    /// The run ends here.
+    /// The run ends in the node.
     Cut,
     /// The end is unknown, because it was left out, or is wrong and has been reported.
     Unknown,
@@ -151,9 +151,9 @@ fn end(
         } else if i + 1 == node.blocks.len() {
             continue;
         } else if matches!(cfg.blocks[block].end, BlockEnd::Call(_)) {
-            "ends with a call and is not the last"
+            "ends with a call, but is not the last block"
         } else if !edges.contains_key(&(block, node.blocks[i + 1])) {
-            "has no edge to the next one"
+            "has no edge to the next block"
         } else {
             continue;
         };

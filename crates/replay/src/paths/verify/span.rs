@@ -52,9 +52,9 @@ impl Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Node(NodeId),
-    /// An activation of a callee. If the stretch has a node, also its first node, and the outcome
-    /// of the last activation before that node. The node before the stretch determines the block
-    /// with which the first node must begin.
+    /// An activation of a callee. If the stretch has a node, the second value is the outcome of the
+    /// last activation before the first node, and this node. The node before the stretch determines
+    /// the block with which the first node must begin.
     Call(FuncId, Option<(Outcome, NodeId)>),
 }
 
@@ -63,7 +63,7 @@ pub(super) enum First {
 pub(super) struct Last {
     /// The last node, or `None` if there are only calls.
     pub node: Option<NodeId>,
-    /// The outcome of the last activation since that node, if there was one.
+    /// The outcome of the last activation since that node, or `None` if there was no activation.
     pub since: Option<Outcome>,
 }
 
@@ -72,8 +72,8 @@ pub(super) struct Last {
 pub(super) struct Span {
     pub first: First,
     pub last: Last,
-    /// Whether an activation follows another that did not call it. If so, the host must have called
-    /// it.
+    /// Whether an activation follows another activation that did not call it. If so, the host must
+    /// have called it.
     pub by_host: bool,
 }
 
@@ -127,7 +127,7 @@ impl Span {
 }
 
 impl Last {
-    /// Returns the last event if `next` follows.
+    /// Combines the last events of two consecutive stretches.
     pub fn then(self, next: Self) -> Self {
         match next.node {
             Some(_) => next,

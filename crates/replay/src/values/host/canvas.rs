@@ -5,9 +5,9 @@ use afterimage_machine::Range;
 /// The last writer of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrote {
-    /// No writer, so that the byte has its initial value.
+    /// Nothing wrote the byte, so it has its initial value.
     Nothing,
-    /// An instruction of an execution of a node.
+    /// An instruction in an execution of a node.
     Guest {
         /// The time of the node's first block.
         start: u64,
@@ -47,7 +47,7 @@ impl Canvas {
         self.range
     }
 
-    /// Returns the bytes that are also in another range, by their positions in this canvas.
+    /// Returns the positions, in this canvas, of the bytes that are also in another range.
     fn common(&self, other: Range) -> std::ops::Range<usize> {
         let own = self.range;
         if other.memory != own.memory || other.length == 0 {
@@ -88,7 +88,7 @@ impl Canvas {
         self.bytes[position]
     }
 
-    /// Returns the bytes without a known writer, by their positions.
+    /// Returns the positions of the bytes without a known writer.
     pub fn unknown(&self) -> Vec<usize> {
         let bytes = self.bytes.iter().enumerate();
         let unknown = bytes.filter(|(_, byte)| byte.is_none());

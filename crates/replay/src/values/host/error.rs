@@ -25,7 +25,7 @@ pub enum HostReadsError {
     /// The stored output cannot be read.
     #[error(transparent)]
     Printed(#[from] PrintedError),
-    /// The recording contradicts itself in this way.
+    /// The recording names something that does not exist.
     #[error("the recording is damaged: it names {0}")]
     Damaged(&'static str),
 }
@@ -49,7 +49,7 @@ impl From<CheckpointError> for HostReadsError {
 }
 
 impl HostReadsError {
-    /// Whether the reason is a recording that was cut off, so that its log ends before its path.
+    /// Whether the recording was cut off, and its log ends before its path.
     pub(super) fn is_cut(&self) -> bool {
         matches!(
             self,
@@ -58,7 +58,7 @@ impl HostReadsError {
         )
     }
 
-    /// Whether the reason is a part of the run without stored values.
+    /// Whether the answer needs a part of the run without stored values.
     pub fn is_outside(&self) -> bool {
         matches!(self, Self::Values(ValuesError::Outside { .. }))
     }

@@ -33,7 +33,7 @@ use crate::steps::Run;
 /// The largest number of bytes that are examined together.
 const CHUNK: u64 = 1 << 18;
 
-/// The host's reads of memory.
+/// An index of the host's reads of memory.
 ///
 /// The first question goes through the log once. After that, memory use is about a hundred bytes
 /// for every few hundred host calls, plus the memory for following the run.
@@ -78,8 +78,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.values
     }
 
-    /// Returns the writers of the bytes that the host read in the call that ends an execution.
-    /// These are the first `limit` parts in the order of reading, and the number of further parts.
+    /// Returns the writers of the bytes that the host read in the call that ends an execution. The
+    /// result has the first `limit` parts in the order of reading, and the number of further parts.
     /// The list is empty if the execution does not end with a host call.
     ///
     /// Takes time near-linear in the bytes read. In the worst case, the run is followed once for
@@ -173,9 +173,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.writers.borrow_mut().held(visit, instructions, ranges)
     }
 
-    /// Returns the time of a call by the guest, counted from 1, and the bytes that the host read in
-    /// it for output. Returns `None` if the file does not store them. The bytes agree with `digest`
-    /// from the log. This neither follows the run nor opens a segment.
+    /// Returns the time of the guest's host call number `call`, from 1, and the bytes that the host
+    /// read in this call for output. Returns `None` if the file does not store them. The bytes
+    /// agree with `digest` from the log. Neither follows the run nor opens a segment.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -225,7 +225,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
         visit.filter(|visit| visit.start == start).ok_or(damaged)
     }
 
-    /// Returns the execution that ends with a call by the guest, counted from 1.
+    /// Returns the execution that ends with the guest's host call number `call`, from 1.
     ///
     /// # Errors
     /// If the recording is damaged, or the host made the call itself.
@@ -268,8 +268,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
     }
 
     /// Passes the last writers of bytes before a moment to `told`, part by part in the order of
-    /// addresses. With `only`, just the writers whose execution begins with this block matter.
-    /// Bytes with other writers may be reported as unwritten.
+    /// addresses. If `only` is set, only writers in the execution that begins with that block
+    /// matter. Bytes with other writers may then be reported as unwritten.
     fn written(
         &self,
         range: Range,

@@ -1,4 +1,4 @@
-//! Checks the program's output that a file stores.
+//! Checks the program output that is stored in a file.
 
 use afterimage_trace::{Event, HostRead, LogReader, RawValue};
 use afterimage_wet::{MOST_PRINTED, Printed, is_printing};
@@ -66,7 +66,7 @@ impl Calls<'_, '_> {
 
 impl HostReads<'_, '_> {
     /// Checks that the stored output is complete and agrees with the log and the path. Returns the
-    /// fault, if any.
+    /// fault, or `None` if there is no fault.
     ///
     /// # Errors
     /// If another part of the recording is damaged.
@@ -91,7 +91,7 @@ impl HostReads<'_, '_> {
             && let Some(next) = calls.next()?
         {
             let time = match self.time_of(next.number) {
-                // If the run was cut off, its log continues beyond its path.
+                // The log of a run that was cut off may continue beyond its path.
                 Err(HostReadsError::Damaged(_)) if self.file.end()?.is_none() => None,
                 found => found?,
             };
@@ -117,7 +117,7 @@ impl HostReads<'_, '_> {
         logged: Option<&Call>,
     ) -> Result<Option<String>, HostReadsError> {
         let Some(logged) = logged.filter(|logged| logged.number == printed.call) else {
-            return Ok(Some(format!("call {} is not the next one", printed.call)));
+            return Ok(Some(format!("call {} is not the next call", printed.call)));
         };
         let time = self.time_of(logged.number)?;
         let same = printed.digest() == logged.digest

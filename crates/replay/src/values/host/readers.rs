@@ -22,7 +22,7 @@ pub(in crate::values) struct HostUse {
 /// The bytes that a definition wrote.
 struct Written {
     by: Wrote,
-    /// The time at which the execution that wrote them begins.
+    /// The time at which the execution that wrote the bytes begins.
     start: u64,
     /// The bytes, in ascending ranges that do not touch each other.
     ranges: Vec<Range>,
@@ -34,22 +34,22 @@ struct Written {
 #[derive(Clone, Copy)]
 struct Piece {
     range: Range,
-    /// The bytes still have the value at the beginning of the execution with this first block.
+    /// The start of an execution at which the bytes still have the value.
     until: u64,
-    /// The bytes still have the value at the call that ends the execution with this first block,
-    /// which is 0 if no such call is known.
+    /// The start of an execution that ends with a call at which the bytes still have the value, or
+    /// 0 if no such call is known.
     called: u64,
-    /// No byte has the value any longer at the beginning of the execution with this first block.
+    /// The start of an execution at which no byte has the value any longer.
     lost: u64,
 }
 
-/// Iterates, in order of time, over the host calls that read written bytes before these were
-/// overwritten.
+/// Iterates, in order of time, over the host calls that read a definition's bytes before the bytes
+/// were overwritten.
 ///
 /// The log lists the calls that read some of the bytes. The index of checkpoints shows whether the
-/// bytes still have the written value. It is queried for the times of the calls. For many calls, it
-/// is first queried at growing distances, and then in between. This takes O(log time) queries for
-/// each written part.
+/// bytes still have the written value. The index is queried for the times of the calls. If there
+/// are many calls, it is first queried at growing distances, and then in between. This takes O(log
+/// time) queries for each written part.
 pub(in crate::values) struct HostReaders<'h, 'a> {
     host: &'h HostReads<'h, 'a>,
     written: Option<Written>,
@@ -104,7 +104,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
         Ok(count)
     }
 
-    /// Goes to the first reader in an execution that begins at block T or later.
+    /// Goes to the first reader in an execution that begins at `time` or later.
     pub fn go(&mut self, time: u64) -> Result<(), HostReadsError> {
         self.at = At::default();
         let Some(written) = &self.written else {
@@ -165,7 +165,7 @@ impl<'h, 'a> HostReaders<'h, 'a> {
     }
 
     /// Returns the bytes of a range that still have the written value when an execution calls the
-    /// host. Other bytes of the range are not searched for any longer.
+    /// host. Excludes the other bytes of the range from the rest of the search.
     fn alive(&mut self, range: Range, visit: Visit) -> Result<Vec<Range>, HostReadsError> {
         let touched = touched(&self.at.pieces, range);
         let (mut left, mut alive) = (Vec::new(), Vec::new());
@@ -317,7 +317,7 @@ fn end(range: Range) -> u64 {
     range.address.saturating_add(range.length)
 }
 
-/// Returns the pieces that a range touches, by their positions. O(log pieces).
+/// Returns the positions of the pieces that a range touches. O(log pieces).
 fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
     let place = |range: Range, address| (range.memory, address);
     let first = pieces.partition_point(|piece| {

@@ -16,7 +16,7 @@ use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
 /// The largest number of executions in an interval for which writes are looked up. For more
-/// executions, the interval is followed.
+/// executions, the run is followed through the interval.
 const FEW: usize = 8;
 
 /// The moment of a question.
@@ -44,13 +44,13 @@ pub(super) struct Writers<'a> {
     run: Run<'a, FileSegments>,
     file: TraceFile,
     follower: Option<Follower<'a, FileSegments>>,
-    /// Whether the host may call exported imports, so that it also writes outside of the guest's
+    /// Whether the host may call exported imports. If so, it may also write outside of the guest's
     /// calls.
     host_calls_itself: bool,
 }
 
-/// For each execution of a node, by its first block, the bytes that it wrote last, by their
-/// positions in a canvas.
+/// The bytes that each execution of a node wrote last, as positions in a canvas. The key is the
+/// time of the execution's first block.
 type Written = BTreeMap<u64, Vec<usize>>;
 
 impl<'a> Writers<'a> {
@@ -67,8 +67,8 @@ impl<'a> Writers<'a> {
     /// Returns the last writers of the bytes of a range before a moment. Takes memory linear in the
     /// bytes, an index look-up for each byte, and the time to follow parts of the run.
     ///
-    /// With `only`, just the writers whose execution begins with this block matter. Bytes with
-    /// other writers may be reported as unwritten, and the run is not followed for them.
+    /// If `only` is set, only writers in the execution that begins with that block matter. Bytes
+    /// with other writers may then be reported as unwritten, and the run is not followed for them.
     pub fn last(
         &mut self,
         values: &RecordedValues<'a>,
@@ -144,8 +144,7 @@ impl<'a> Writers<'a> {
         Ok(canvas.parts())
     }
 
-    /// Finds the instructions that wrote bytes in executions of an interval, or the host calls that
-    /// did.
+    /// Finds the instructions or host calls that wrote bytes in executions of an interval.
     fn tell(
         &mut self,
         values: &RecordedValues<'a>,
@@ -206,10 +205,10 @@ impl<'a> Writers<'a> {
             }
             break;
         }
-        Err(HostReadsError::Damaged("bytes that are not there"))
+        Err(HostReadsError::Damaged("bytes that do not exist"))
     }
 
-    /// Follows the run until a moment, and notes the last writers. Begins at an interval, at the
+    /// Follows the run until a moment, and records the last writers. Begins at an interval, at the
     /// last snapshot before the moment, or at the beginning of the run.
     fn follow(
         &mut self,
@@ -302,7 +301,7 @@ fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, Checkpoin
 }
 
 /// Looks up the writers of these bytes in an execution, in the whole execution trace. Returns
-/// whether the trace has the writers of all of them.
+/// whether the trace has all of these writers.
 fn look_up(
     values: &RecordedValues<'_>,
     visit: Visit,
@@ -328,7 +327,7 @@ fn look_up(
     Ok(told)
 }
 
-/// Notes the writes by the instructions of an execution and, with `host`, by the host call at its
+/// Records the writes by the instructions of an execution and, with `host`, by the host call at its
 /// end. Returns whether the writes are known. They may be unknown at the end of the run, or without
 /// stored values.
 fn own(
