@@ -1,7 +1,7 @@
 //! Annotates source text with counts.
 //!
-//! The form is the form of gcov: a line with code that never ran is marked `#####`, and a line
-//! without code `-`. If no source is available, the function's operators take its place.
+//! The form follows gcov. A line with code that never ran is marked `#####`, and a line without
+//! code is marked `-`. If no source is available, the function's operators take its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;

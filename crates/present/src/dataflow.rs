@@ -21,7 +21,7 @@ use crate::render::Render;
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// The subject of the answers.
+/// The program and the fact that the answers are about.
 pub struct FactScene<'a> {
     /// The program.
     pub steps: StepScene<'a>,

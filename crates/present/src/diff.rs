@@ -49,7 +49,7 @@ pub struct DiffReport {
     pub lines: Option<Vec<LineDifference>>,
     /// The number of lines with code that are known in both programs.
     pub known_lines: usize,
-    /// How the executions ended, if they ended differently.
+    /// The endings of the executions, if they differ.
     pub endings: Option<[DiffEnding; 2]>,
     /// The differences between their programs, if these are different but alike.
     pub alike: Option<AlikeReport>,
@@ -57,11 +57,11 @@ pub struct DiffReport {
     pub top: Option<usize>,
 }
 
-/// The end of an execution, if the other ended differently.
+/// The ending of an execution, if the other execution ended differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
-    /// How the execution ended, in words that follow the name of the recording; `None` if the end
-    /// was not recorded.
+    /// The ending, in words that follow the name of the recording; `None` if the end was not
+    /// recorded.
     pub text: Option<String>,
     /// The command that explains the ending, if there is one.
     pub question: Option<String>,
@@ -90,7 +90,7 @@ pub struct AlikeReport {
 pub struct ReplacedReport {
     /// Its place.
     pub at: Replaced,
-    /// The statement that uses the operator, if it is a constant, because line tables have lines
+    /// The statement that uses the operator, if the operator is a constant. Line tables have lines
     /// only for statements.
     pub taker: Option<OpId>,
     /// Its text in each program.
@@ -125,7 +125,7 @@ pub struct OutputPlaces {
 pub struct PartingDifference {
     /// The place.
     pub parting: Parting,
-    /// The differences in the last common block; the last entry decides.
+    /// The steps that differ in the last common block. The last pair decides where control goes.
     pub decided: Vec<(Step, Step)>,
     /// The number of the execution of the deciding operator.
     pub number: u64,
@@ -149,7 +149,7 @@ const CALLS: usize = 6;
 struct Spot {
     function: String,
     place: String,
-    /// Its line, with the displayed part of the path.
+    /// Its file and line. The file is the displayed part of the path.
     source: Option<(String, u32)>,
     /// Its source position, for programs.
     position: Option<Position>,
@@ -175,7 +175,7 @@ impl Spot {
         })
     }
 
-    /// Returns the place of the beginning of a block.
+    /// Returns the place where a block begins.
     fn of_block(
         scene: &StepScene<'_>,
         function: FuncId,
@@ -215,7 +215,7 @@ fn import_name(names: &Names, function: FuncId) -> String {
     plain(short.unwrap_or(name))
 }
 
-/// A question to continue with.
+/// A follow-up question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextQuestion {
     /// The command, for people.

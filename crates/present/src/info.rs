@@ -44,17 +44,17 @@ pub struct InfoReport {
     pub engine: String,
     /// The version of afterimage that recorded it.
     pub tool_version: String,
-    /// How the run ended, in words; `null` if the recording was cut off or is unfinished.
+    /// The ending of the run, in words; `null` if the recording was cut off or is unfinished.
     pub ending: Option<String>,
     /// The results of the invoked function; `null` if none was invoked, or it did not return.
     pub results: Option<Vec<ResultValue>>,
     /// Whether the program is still being recorded.
     pub running: bool,
-    /// The first 20 places of the activations that were open at the end, innermost first.
+    /// The places at which activations were open at the end, the innermost first, at most 20.
     pub frames: Vec<InfoFrame>,
     /// The number of activations that were open at the end.
     pub frames_total: usize,
-    /// The code that text leaves out, in words.
+    /// The code that the text form leaves out, in words.
     #[serde(skip)]
     pub hidden_code: &'static str,
     /// The value of the stop clock at the end; `null` if there was no clock, or the recording was
@@ -130,10 +130,11 @@ pub struct InfoFrame {
     pub source: Option<Position>,
     /// The number of consecutive activations at this place.
     pub times: usize,
-    /// If library code was inlined into the user's own: the line of the user's code, for text.
+    /// If library code was inlined into the user's own code, the line of the user's code. Only the
+    /// text form shows it.
     #[serde(skip)]
     pub around: Option<Position>,
-    /// Whether text leaves it out, because it belongs to library code.
+    /// Whether the text form leaves it out, because it belongs to library code.
     #[serde(skip)]
     pub library: bool,
 }
@@ -147,7 +148,7 @@ pub struct InfoPath {
     pub segments: u64,
     /// The number of distinct paths in it.
     pub nodes: u64,
-    /// The size in bytes of the segments, and of the data that readers need to open one.
+    /// The size in bytes of the segments, and of the data that readers need to open a segment.
     pub stored_bytes: u64,
     /// The size in bits per block; `null` if no block was executed.
     pub bits_per_block: Option<f64>,

@@ -195,7 +195,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     lines
 }
 
-/// Like [`width`], of text that may have colours.
+/// Returns the width in columns of text that may contain colours.
 fn shown_width(text: &str) -> usize {
     if !text.contains('\x1b') {
         return width(text);
@@ -297,7 +297,7 @@ fn columns(c: char) -> usize {
 pub struct Style {
     /// Whether to use ANSI colours.
     pub color: bool,
-    /// The width of the terminal, if the output goes to one. Otherwise, nothing is cut.
+    /// The width of the terminal, if the output goes to one. Without a width, nothing is cut.
     pub width: Option<usize>,
 }
 

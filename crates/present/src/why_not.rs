@@ -172,7 +172,7 @@ pub enum WhyNotWent {
 /// The end of the run, and the activation that would have reached the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotEnd {
-    /// How the run ended, in words.
+    /// The ending of the run, in words.
     pub ending: String,
     /// The place.
     pub place: WhyPlace,
@@ -183,7 +183,7 @@ pub struct WhyNotEnd {
 /// A step that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotHop {
-    /// How the previous step depends on this step.
+    /// The way in which the previous step depends on this step.
     pub how: WhyNotHow,
     /// Its operator.
     pub place: WhyPlace,

@@ -33,7 +33,7 @@ struct Overview {
     program: String,
     /// Its arguments.
     args: Vec<String>,
-    /// How the run ended, in words; `null` if the recording was cut off or continues.
+    /// The ending of the run, in words; `null` if the recording was cut off or continues.
     ending: Option<String>,
     /// Whether the program is still being recorded.
     running: bool,

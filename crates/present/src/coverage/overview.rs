@@ -153,7 +153,7 @@ fn folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
     folder
 }
 
-/// Writes one line about libraries.
+/// Writes one line about the library code that was left out.
 fn left_out(out: &mut dyn Write, left_out: &LeftOut<'_>) -> Result<(), PresentError> {
     let LeftOut {
         files,

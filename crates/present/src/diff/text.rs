@@ -120,8 +120,8 @@ pub fn diff_text(
     questions(out, scenes, report, !outside.is_empty())
 }
 
-/// Writes the first difference, with the differing bytes. Leaves out its operators if it is in a
-/// library.
+/// Writes the first difference, with the differing bytes. Leaves out the operators if the
+/// difference is in a library.
 fn differing(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],

@@ -88,8 +88,8 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows computations of the second version with a result that no computation of the first version
-/// has for the same operands.
+/// Writes the suspects: statements of the second version that may be to blame for the different
+/// behaviour.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchView<'_>,
@@ -198,7 +198,7 @@ pub struct VersionsDocument {
     pub statements: usize,
     /// The number of these statements that correspond to a statement of `a`.
     pub matched: usize,
-    /// How the executions ended, if they ended differently.
+    /// The endings of the executions, if they differ.
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
@@ -242,7 +242,7 @@ pub struct VersionsOutput {
     pub b: Option<VersionsWritten>,
 }
 
-/// Output.
+/// The differing output of one version.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsWritten {
     /// The bytes, up to the end of the line or of the write.

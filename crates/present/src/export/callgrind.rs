@@ -95,7 +95,7 @@ enum Party {
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: BTreeMap<Option<Line>, u64>,
-    /// The number of calls to each callee, and of blocks executed in them.
+    /// For each line and callee, the number of calls and the number of blocks executed in them.
     calls: BTreeMap<Option<Line>, BTreeMap<Party, (u64, u64)>>,
 }
 
@@ -219,8 +219,8 @@ fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
     costs
 }
 
-/// Returns which contexts are inside another context of the same function. The format identifies
-/// functions by name and file.
+/// Returns, for each context, whether it is inside another context of the same function. The format
+/// identifies functions by name and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
     // Skip contexts that are lines, not functions.
     let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();

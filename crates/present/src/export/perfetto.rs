@@ -81,7 +81,7 @@ where
     Ok(())
 }
 
-/// Writes where a call begins or ends.
+/// Writes the event at which a call begins or ends.
 fn edge(out: &mut dyn Write, phase: char, time: u64, name: &str) -> Result<(), PresentError> {
     write!(
         out,

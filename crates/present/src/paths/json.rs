@@ -241,8 +241,8 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub steps: u64,
     /// The blocks.
     pub blocks: B,
-    /// The chains of its dynamic basic blocks. The first block of a chain stands for the chain;
-    /// other blocks stand for themselves.
+    /// The chains of its dynamic basic blocks. In the sequence, the first block of a chain stands
+    /// for the chain. Other blocks stand for themselves.
     pub dictionary: Vec<Vec<u32>>,
     /// The timestamps of each of its dynamic basic blocks.
     pub timestamps: Vec<Stamped>,

@@ -231,7 +231,7 @@ const NEAR: u32 = 3;
 /// The maximum number of stretches to write.
 const RUNS: usize = 3;
 
-/// Writes where a pattern occurs.
+/// Writes the occurrences of a pattern.
 ///
 /// # Errors
 /// If `out` fails.
@@ -298,7 +298,7 @@ fn open(out: &mut dyn Write, calls: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes how many rows belong to code that is left out.
+/// Writes the number of rows that were left out because they belong to other code.
 fn others(
     out: &mut dyn Write,
     names: PathNames<'_>,

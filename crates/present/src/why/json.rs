@@ -26,8 +26,8 @@ pub struct WhyHead {
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
     pub at: Option<String>,
-    /// How the run ended in terms of the user's own code, with `--trap` if the run ended in a
-    /// library.
+    /// The end of the run in terms of the user's own code. Present with `--trap` if the run ended
+    /// in a library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
     /// The last write to the variable's place since the call began. It may have put another value
@@ -36,7 +36,7 @@ pub struct WhyHead {
     pub written: Option<WrittenSince>,
 }
 
-/// How a run ended in a library: the library's message, and the line of the user's own code.
+/// The end of a run in a library: the library's message, and the line of the user's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyDeath {
     /// The event: `panicked`, `assertion failed`, `aborted`, or how the run ended.
