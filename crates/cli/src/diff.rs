@@ -54,8 +54,7 @@ pub(crate) struct Arguments {
     /// Do not count how often lines ran
     #[arg(long)]
     no_lines: bool,
-    /// After the text, also show the slices that lead to the first difference: those of the
-    /// commands under "what led there"
+    /// After the text, also show the slices of the commands under "what led there"
     #[arg(long)]
     slice: bool,
     /// Output format
@@ -72,8 +71,8 @@ pub(crate) struct Arguments {
     /// Rank only lines, not values; to rank values, each run is followed from beginning to end
     #[arg(long)]
     no_values: bool,
-    /// Show at most N rows of each list: of ranked lines and values [default: 25 for text, all
-    /// otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
+    /// Show at most N rows of each list [default for text: 25 ranked lines or values; about two
+    /// recordings, 20 lines and 10 rows of other lists; all otherwise]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// List the embedded source files
     #[arg(long)]
     sources: bool,
-    /// Show what the program printed instead, call by call
+    /// Show instead what the program printed, call by call
     #[arg(long, conflicts_with_all = ["sizes", "sources"])]
     output: bool,
     /// With --output: show at most the first N bytes of each stream

@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     /// Simulate, but keep no history in the recording; not with --at, --worst or --again
     #[arg(long, conflicts_with = "again")]
     no_save: bool,
-    /// What a row stands for [default: line, or function if no line is known]
+    /// Kind of rows [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
     /// Show at most N rows [default for text: 20; 100 lines of each history with --at; 5 with
