@@ -1,4 +1,4 @@
-//! `afterimage addresses`
+//! Implements `afterimage addresses`.
 
 use afterimage::AddressesQuery;
 use afterimage::addresses::{write_accessed, write_address_stats};

@@ -1,4 +1,4 @@
-//! `afterimage cfg`
+//! Implements `afterimage cfg`.
 
 use std::path::PathBuf;
 

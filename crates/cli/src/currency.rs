@@ -1,4 +1,4 @@
-//! `afterimage currency`
+//! Implements `afterimage currency`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `afterimage dap`
+//! Implements `afterimage dap`.
 
 use std::io::{self, BufReader};
 

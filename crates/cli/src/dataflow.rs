@@ -1,4 +1,4 @@
-//! `afterimage dataflow`
+//! Implements `afterimage dataflow`.
 
 use afterimage::DataflowQuery;
 use afterimage::files;

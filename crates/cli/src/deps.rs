@@ -1,4 +1,4 @@
-//! `afterimage deps`
+//! Implements `afterimage deps`.
 
 use afterimage::DepsQuery;
 use afterimage::check::{self, Needs};

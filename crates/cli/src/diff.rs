@@ -1,4 +1,4 @@
-//! `afterimage diff`
+//! Implements `afterimage diff`.
 
 use std::io::Write;
 use std::path::PathBuf;

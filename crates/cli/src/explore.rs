@@ -1,4 +1,4 @@
-//! `afterimage explore`
+//! Implements `afterimage explore`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `afterimage export`
+//! Implements `afterimage export`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `afterimage info`
+//! Implements `afterimage info`.
 
 use std::path::PathBuf;
 

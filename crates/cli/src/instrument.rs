@@ -1,4 +1,4 @@
-//! `afterimage instrument`
+//! Implements `afterimage instrument`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `afterimage match`
+//! Implements `afterimage match`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `afterimage mcp`
+//! Implements `afterimage mcp`.
 
 use std::io::{stdin, stdout};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `afterimage memory`
+//! Implements `afterimage memory`.
 
 use afterimage::check::Needs;
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};

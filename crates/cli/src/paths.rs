@@ -1,4 +1,4 @@
-//! `afterimage paths`
+//! Implements `afterimage paths`.
 
 use afterimage::{PathsAbout, PathsQuery};
 use afterimage_present::{

@@ -1,4 +1,4 @@
-//! `afterimage profile`
+//! Implements `afterimage profile`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `afterimage redundancy`
+//! Implements `afterimage redundancy`.
 
 use afterimage::RedundancyQuery;
 use afterimage::check::{self, Needs};

@@ -1,4 +1,4 @@
-//! `afterimage simulate`
+//! Implements `afterimage simulate`.
 
 use afterimage::Session;
 use afterimage::files;

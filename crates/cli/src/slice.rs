@@ -1,4 +1,4 @@
-//! `afterimage slice`
+//! Implements `afterimage slice`.
 
 use std::collections::BTreeSet;
 use std::io::Write;

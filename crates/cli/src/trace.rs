@@ -1,4 +1,4 @@
-//! `afterimage trace`
+//! Implements `afterimage trace`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `afterimage values`
+//! Implements `afterimage values`.
 
 use afterimage::check::{self, Needs};
 use afterimage::rows::{Form, Rows};

@@ -1,4 +1,4 @@
-//! `afterimage why`
+//! Implements `afterimage why`.
 
 use afterimage::Work;
 use afterimage::check::{self, Needs};

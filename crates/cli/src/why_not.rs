@@ -1,4 +1,4 @@
-//! `afterimage why-not`
+//! Implements `afterimage why-not`.
 
 use afterimage::WhyNotQuery;
 use afterimage::check::{self, Needs};

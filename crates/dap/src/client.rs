@@ -1,4 +1,4 @@
-//! The connection to the client.
+//! Connects the server to its client: reads requests, and sends messages.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::wire::{self, Incoming};
 /// The destination of text that a client shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// From the debugger.
+    /// Text of the debugger itself.
     Console,
     /// The program's standard output.
     Stdout,

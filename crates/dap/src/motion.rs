@@ -17,7 +17,7 @@ pub(crate) enum Motion {
     /// To the next or the previous breakpoint.
     Run(Direction),
     Step(Step, Direction),
-    /// To the next operator of WebAssembly.
+    /// To the next or the previous operator of WebAssembly.
     Operator(Direction),
     To(Position),
     /// No motion: the run stops at its beginning.

@@ -1,4 +1,4 @@
-//! The messages of the [Debug Adapter
+//! Defines the messages of the [Debug Adapter
 //! Protocol](https://microsoft.github.io/debug-adapter-protocol), with the fields that this server
 //! uses.
 
@@ -17,7 +17,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Describes a message that was not a request.
+    /// Creates a request that stands for a message of another kind, so that it gets an answer.
     pub(crate) fn answered(seq: u64, command: String) -> Self {
         Self {
             seq,

@@ -28,7 +28,7 @@ use crate::works::Works;
 /// change.
 const KEPT: usize = 64 << 20;
 
-/// The view that asks ahead, without the page's own name.
+/// The end of the name of a view that asks ahead.
 const AHEAD: &str = " ahead";
 
 /// The time for which a question waits if it has already been asked ahead.

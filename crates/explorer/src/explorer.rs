@@ -120,7 +120,7 @@ impl Explorer {
         format!("{}#at={}", self.url(), encoded(position))
     }
 
-    /// Answers until the process ends.
+    /// Answers requests until the process ends.
     pub fn serve(self) {
         for stream in self.listener.incoming() {
             // A client that left while it was waiting is ignored.

@@ -57,7 +57,7 @@ pub(crate) struct Answering {
     milliseconds: u64,
 }
 
-/// A place in a lane, which is released when this is dropped.
+/// A place in a lane, which is released when this value is dropped.
 pub(crate) struct Taken<'l> {
     lanes: &'l Lanes,
     number: u64,

@@ -8,8 +8,8 @@
 //!
 //! The discount is larger than the fee.
 //! ```
-//! Each note is a heading of the second level, the moment, and text. Text before the first one
-//! stays as it is.
+//! Each note is a heading of the second level, the moment, and text. Text before the first note
+//! stays unchanged.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message per line.
+//! Reads and writes messages of JSON-RPC 2.0, one per line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, PoisonError};

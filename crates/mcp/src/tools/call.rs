@@ -1,4 +1,4 @@
-//! `call`: one execution of a function as a whole.
+//! Implements the tool `call`, which shows one execution of a function as a whole.
 
 use afterimage::ActivationQuery;
 use afterimage::present::{ActivationLine, ActivationReport};
@@ -31,7 +31,10 @@ const BEFORE: usize = 16;
 impl Question for Arguments {
     const NAME: &'static str = "call";
     const TITLE: &'static str = "One execution of a function";
-    const ABOUT: &'static str = "One whole execution of a function in one answer: arguments, result, path by lines with loop counts, and for each line how often it ran, what it changed, wrote to memory and called. Lines with `-` did not run. Ask this about a step of `why`, or a call.";
+    const ABOUT: &'static str = "Shows one whole execution of a function: its arguments, its \
+        result, its path by lines with loop counts, and what each line changed, wrote to memory \
+        and called. Each line has the number of times it ran; lines with `-` did not run. Ask \
+        this about a step of `why`, or about a call.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("activation", None)]
@@ -96,7 +99,7 @@ impl Arguments {
         let mut all = Vec::new();
         if let Some(caller) = &whole.caller {
             let about = (
-                format!("the call that called it, of {}", caller.function.name),
+                format!("the call to {} that made this call", caller.function.name),
                 true,
             );
             all.push(next(
