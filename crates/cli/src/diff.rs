@@ -71,8 +71,8 @@ pub(crate) struct Arguments {
     /// Rank only lines, not values; to rank values, each run is followed from beginning to end
     #[arg(long)]
     no_values: bool,
-    /// Show at most N rows of each list [default for text: 25 ranked lines or values; about two
-    /// recordings, 20 lines and 10 rows of other lists; all otherwise]
+    /// Show at most N rows of each list [default: all; in text, 25 ranked lines or values, 20 lines
+    /// that differ between two recordings, 10 rows of other lists]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     #[command(flatten)]

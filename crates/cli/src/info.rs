@@ -19,8 +19,8 @@ use crate::progress::Terminal;
 /// written, paths in the debug information, and embedded sources.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Also show the sizes of all data: by kind of stream, before and after coding, compared with
-    /// the papers' original form; and by section of the file
+    /// Also show the sizes of all data: by section of the file, and by kind of stream before and
+    /// after coding, compared with the papers' original form
     #[arg(long)]
     sizes: bool,
     /// List the embedded source files

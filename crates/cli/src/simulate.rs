@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
     /// to an instruction for one execution
     #[arg(long, value_name = "PLACE", conflicts_with_all = ["by", "no_save"])]
     at: Option<String>,
-    /// Show the loads or branches that missed most, how to see the slice of a miss and, if the
-    /// recording has values, what computed their addresses or conditions
+    /// Show the loads or branches with the most misses, and the command for the slice of a miss. If
+    /// the recording has values, also show what computed their addresses or conditions
     #[arg(long, conflicts_with_all = ["by", "at", "no_save"])]
     worst: bool,
     /// Simulate again what the recording already has

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PLACE")]
     at: String,
     /// Explain why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th
-    /// block from the end; a branch at the end of that block counts
+    /// block from the end; a branch at the end of that block is included
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     after: Option<String>,
     /// Go back at most N moves and computations from what decided the branch

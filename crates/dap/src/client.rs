@@ -128,7 +128,7 @@ impl<W: Write + Send + 'static> Client<W> {
                 return None;
             }
         };
-        // Clients may respond although this server asks them nothing; skip the response.
+        // Clients may send a response although this server sends no requests. Skip it.
         if message["type"] == "response" {
             return None;
         }

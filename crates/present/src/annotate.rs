@@ -27,7 +27,7 @@ pub struct Annotation {
     /// The maximum number of functions without available source to write as WebAssembly text. The
     /// functions with the most executed instructions come first. The report only counts the others.
     pub listings: usize,
-    /// The code to annotate. If this selects no code, all code is annotated.
+    /// The code to annotate. If the program has no such code, all code is annotated.
     pub code: Option<CodeFilter>,
 }
 

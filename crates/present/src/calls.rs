@@ -293,8 +293,8 @@ impl CallGraphView<'_> {
     }
 }
 
-/// Writes the call graph, or the part of it around a function, as comma-separated values, with a
-/// row for each pair of caller and callee.
+/// Writes the call graph, or a function's part of it, as comma-separated values. Each pair of
+/// caller and callee has a row.
 ///
 /// # Errors
 /// If `out` fails.
@@ -345,8 +345,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
         None => writeln!(out, " to the end of the run, {blocks} so far")?,
     }
     let time = grouped(call.entered).len().max(6);
-    // Each frame appears at the place in shown code that led to it. Frames between them are left
-    // out.
+    // Each frame appears at the place in shown code that led to it. Hidden frames are left out.
     let mut frames: Vec<&CallEntry> = Vec::with_capacity(calls.len());
     let mut sites = Vec::with_capacity(calls.len());
     for frame in calls.iter().rev() {

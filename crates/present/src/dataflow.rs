@@ -404,8 +404,9 @@ pub struct DataflowDecided {
     pub kind: &'static str,
     /// The number of decisions.
     pub times: u64,
-    /// The executions, numbered from 1 in order of time, as `[first, last, stride, times]`:
-    /// from `first` to `last`, repeated every `stride`, `times` times in total.
+    /// The executions, numbered from 1 in order of time, as series `[first, last, stride, times]`.
+    /// A series repeats the executions from `first` to `last` every `stride`, `times` times in
+    /// total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
     /// Whether `instances` lists all these executions.

@@ -94,7 +94,7 @@ pub struct DepsStatement {
     pub execution: DepsExecution,
     /// The number of the execution of the statement, from 1.
     pub number: u64,
-    /// The values that it gave.
+    /// The values that the execution gave.
     pub values: Vec<TypedValue>,
     /// Why the execution trapped, if it ended the run. A trapped execution gave no value.
     #[serde(skip_serializing_if = "Option::is_none")]

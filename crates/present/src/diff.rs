@@ -338,8 +338,8 @@ impl DiffReport {
         self.names.each_ref().map(String::as_str)
     }
 
-    /// Returns follow-up questions about the end of one of the executions, the operator that
-    /// decided where control went, the output, or the first difference.
+    /// Returns follow-up questions: about the end of an execution, the operator that decided where
+    /// control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.

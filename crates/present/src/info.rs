@@ -66,8 +66,8 @@ pub struct InfoReport {
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
-    /// Whether the path was written while the program ran, so it can be followed even if the end is
-    /// unknown.
+    /// Whether the path was written while the program ran, so that it can be followed even if the
+    /// end is unknown.
     pub path_words: bool,
     /// The whole path of the run, if it was built.
     pub path: Option<InfoPath>,
@@ -94,7 +94,7 @@ pub struct InfoReport {
     pub sections: Vec<InfoSection>,
     /// The bytes that answer questions about values, with `--sizes`.
     pub streams: Option<InfoStreams>,
-    /// Descriptions of unreadable parts; the exit code is then 125.
+    /// Descriptions of unreadable parts. If there are any, the exit code is 125.
     pub problems: Vec<String>,
     /// Whether the text form also shows sizes.
     #[serde(skip)]

@@ -326,7 +326,7 @@ impl Arguments {
         };
         Ok(WhyQuery {
             digit: self.digit,
-            // An entry may fold several steps; eight for each entry are enough.
+            // An entry may fold several steps. Eight steps for each entry are enough.
             steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })

@@ -208,10 +208,10 @@ pub struct VersionsDocument {
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
-    /// otherwise the same. Others are computations whose corresponding operands agree at first, but
-    /// whose first result differs from the result of every match. At least three later statements
-    /// then differ, too. Replacements come first, then the computations that the most wrong
-    /// statements follow.
+    /// otherwise the same. Others are computations with corresponding operands that agree at first,
+    /// and with a first result that differs from the result of every match. At least three later
+    /// statements then differ, too. Replacements come first, then the computations that the most
+    /// wrong statements follow.
     pub suspects: Vec<VersionsSuspect>,
     /// The number of suspects that `--limit` left out.
     pub more_suspects: usize,

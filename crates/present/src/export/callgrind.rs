@@ -103,9 +103,9 @@ struct Cost {
 /// writes the number of calls and their inclusive cost. A call inside another call to the same
 /// function costs nothing, because its blocks belong to the outermost call. So the costs of a
 /// function's calls add up to its inclusive cost, as `callgrind_annotate` expects. An inlined
-/// function appears as a function with 1 call, because Callgrind's tools would take 0 calls for the
-/// caller's own cost. Merged calls and gaps in the path have names in brackets. A block without a
-/// line is at the line where its function is declared. O(contexts · log).
+/// function appears as a function with 1 call, because Callgrind's tools would add the cost of 0
+/// calls to the caller's own cost. Merged calls and gaps in the path have names in brackets. A
+/// block without a line is at the line where its function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.

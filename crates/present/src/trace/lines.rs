@@ -233,7 +233,7 @@ struct LastRow {
     entered: u64,
     depth: usize,
     row: u64,
-    /// The changes made by the row that precedes that row in time, for the reverse order.
+    /// For the reverse order, the changes that the preceding line of the activation made.
     changed: String,
 }
 

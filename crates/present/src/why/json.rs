@@ -45,7 +45,7 @@ pub struct WhyDeath {
     pub message: Option<String>,
     /// The place where the user's own code called the library.
     pub place: WhyPlace,
-    /// The line of the user's own code that called that function.
+    /// The line of the user's own code that called the function of `place`.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub called_from: Option<SourceLine>,
@@ -79,7 +79,7 @@ impl Document for WhyHead {
     type Row = WhyEntry;
 }
 
-/// Writes the subject; entries follow with [`row`].
+/// Writes the subject. The entries, written with [`row`], follow.
 ///
 /// # Errors
 /// If `out` fails.
