@@ -310,7 +310,7 @@ impl RunArguments {
         dirs.chain(env).chain(others).chain(clock).collect()
     }
 
-    /// Returns the same options as words of a command line.
+    /// Returns the options that were given as words of a command line.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let options = self.options().into_iter();
         let words = options.flat_map(|(name, value)| [Some(name.into()), value]);

@@ -138,7 +138,7 @@ impl Explorer {
     }
 }
 
-/// Opens the requested port, or the next free one.
+/// Opens the requested port or, without a request, the first free port from [`Explorer::PORT`] on.
 fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
     let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     if let Some(port) = port {

@@ -56,7 +56,7 @@ pub(crate) enum Message {
 }
 
 /// Reads the next message. Returns `None` at the end of the input. If the message is faulty,
-/// returns the fault with the id of the request.
+/// returns the fault with the id of the request, if known.
 pub(crate) fn read(
     input: &mut dyn BufRead,
 ) -> io::Result<Option<Result<Message, (Value, RpcError)>>> {

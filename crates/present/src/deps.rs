@@ -212,7 +212,7 @@ pub enum DependsOn {
 }
 
 impl DependsOn {
-    /// Returns the operator of the origin, if it has one.
+    /// Returns the execution of an operator at the origin, if there is one.
     pub fn execution_mut(&mut self) -> Option<&mut DepsExecution> {
         match self {
             Self::Operator(at) | Self::Branch(at) | Self::Call(at) | Self::Throw(at) => Some(at),
@@ -252,7 +252,7 @@ pub struct DepsUsers {
 }
 
 impl DepsUsers {
-    /// Whether no dependents are known.
+    /// Whether there are certainly no dependents.
     pub fn is_empty(&self) -> bool {
         self.uses.is_empty() && self.more == 0 && self.unknown.is_empty()
     }

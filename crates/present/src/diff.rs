@@ -175,7 +175,8 @@ impl Spot {
         })
     }
 
-    /// Returns the place where a block begins.
+    /// Returns the place of a block's first operator with a source line or, if there is none, of
+    /// its first operator.
     fn of_block(
         scene: &StepScene<'_>,
         function: FuncId,
@@ -338,8 +339,8 @@ impl DiffReport {
         self.names.each_ref().map(String::as_str)
     }
 
-    /// Returns follow-up questions: about the end of an execution, the operator that decided where
-    /// control went, the output, or the first difference.
+    /// Returns follow-up questions: about a replaced operator, the end of an execution, the
+    /// operator that decided where control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.

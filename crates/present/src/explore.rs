@@ -52,7 +52,7 @@ pub struct NamesDocument {
 }
 
 impl NamesDocument {
-    /// Shortens names.
+    /// Creates the document from the names of functions.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let short = names.into_iter().map(|name| {
             let short = short_function(&name);

@@ -279,8 +279,8 @@ fn slice_statements(
 }
 
 /// Writes whole source files. Lines of the slice are marked with `*`, or with `>` where the slice
-/// begins, and have the number of their executions in the slice. Missing files are listed line by
-/// line.
+/// begins, and have the number of their executions in the slice. For a missing file, only the
+/// numbers of its lines are listed.
 ///
 /// # Errors
 /// If `out` fails.

@@ -161,7 +161,7 @@ const DROPPED: [&str; 17] = [
 /// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
 
-/// Shortens a string to `room` columns by cutting out the part before its last `tail` characters.
+/// Shortens a string to `room` columns by cutting out the part before its last `tail` columns.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     if width(text) <= room {
         return text.to_owned();

@@ -85,8 +85,8 @@ impl WhyPlace {
         format!("{} in {function}", self.line_or_at())
     }
 
-    /// Returns the common name of the operator. Each operator that decides where control goes is
-    /// called a branch.
+    /// Returns the name of the operator for sentences: `the branch` for a branch or an `if`,
+    /// otherwise the operator.
     pub(crate) fn called(&self) -> &str {
         match self.operator.as_str() {
             operator if operator.starts_with("br") || operator == "if" => "the branch",

@@ -112,7 +112,7 @@ impl Question for Arguments {
     }
 }
 
-/// Returns the file whose path has this end, if there is exactly one.
+/// Returns the file with this path or, if there is none, the only file whose path ends with it.
 fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
     if let Some((whole, _)) = counts.get_key_value(wanted) {
         return Ok(whole);

@@ -291,7 +291,7 @@ fn near(asked: &Subject<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<N
     Ok((near.collect(), cut))
 }
 
-/// Writes entries as the command line does, but with calls instead of commands.
+/// Creates a writer that formats entries as the command line does.
 fn text(out: &mut Vec<u8>) -> WhyText<'_> {
     WhyText {
         out,

@@ -68,7 +68,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the offset in the original module of a defined function's code.
+    /// Returns the offset in the original module of a defined function's code, or 0 for another
+    /// frame.
     pub(super) fn address(&self, frame: Frame) -> u32 {
         match frame {
             Frame::Function(function) => {
