@@ -40,8 +40,9 @@ pub struct ActivationReport {
     pub arguments: Vec<ActivationVariable>,
     /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
-    /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. The file
-    /// precedes lines of other files. A long path ends with `…`.
+    /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` stands for three
+    /// repetitions of these lines. The file precedes lines of other files. A long path ends with
+    /// `…`.
     pub path: String,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,

@@ -336,7 +336,7 @@ fn accesses_text(count: u64) -> String {
 /// A summary of the accesses of loads and stores.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressStatsHead {
-    /// Counts above this bound are `null`.
+    /// The largest count that is exact. Larger counts are `null`.
     pub bound: u64,
     /// The access that trapped. The other fields do not count it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -79,9 +79,9 @@ pub struct CompareSide {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CompareRow {
-    /// By `function`.
+    /// A row for `function`.
     Function(CompareFunction),
-    /// By `line`.
+    /// A row for `line`.
     Line(CompareLine),
 }
 

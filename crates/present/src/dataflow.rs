@@ -384,8 +384,8 @@ pub struct DataflowAnswer {
     /// The number of path steps that were scanned one by one, because the trace was too irregular
     /// for queries.
     pub scanned: u64,
-    /// The number of distinct path traces of the calls. The path of the call and the decisions of
-    /// its callees distinguish them.
+    /// The number of distinct path traces of the calls. Two path traces differ in the path of the
+    /// call, or in the decisions of its callees.
     pub path_traces: u64,
     /// With `--paths`, the path traces taken by the most calls.
     pub paths: Vec<DataflowPath>,
@@ -440,7 +440,7 @@ pub struct DataflowOne {
     pub decided: Option<usize>,
 }
 
-/// A path trace, with the blocks at which the fact held. Blocks are counted from 1 and given as
+/// A path trace, with the blocks at which the fact held. Blocks are numbered from 1, and listed as
 /// arithmetic series `[first, last, step]`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {

@@ -37,7 +37,7 @@ use crate::table::{Paint, Style, plain};
 pub struct DiffReport {
     /// The names of the two recordings.
     pub names: [String; 2],
-    /// The number of blocks that each execution executed.
+    /// The number of blocks in each execution.
     pub lengths: [u64; 2],
     /// The first difference; `None` if the executions are the same.
     pub first: Option<FirstDifference>,
@@ -68,7 +68,7 @@ pub struct DiffEnding {
 }
 
 impl DiffEnding {
-    /// Returns the text after the name of the recording in a sentence.
+    /// Returns the words that follow the name of the recording in a sentence.
     pub fn words(&self) -> &str {
         self.text
             .as_deref()
@@ -247,7 +247,7 @@ fn ask(questions: &mut Vec<NextQuestion>, question: NextQuestion) {
     }
 }
 
-/// Returns the slice of an execution of an operator.
+/// Returns the query for the slice of an execution of an operator.
 fn slice_of(place: &str, number: u64) -> SliceQuery {
     let at = format!("{place}#{number}");
     SliceQuery::new(SliceAbout::Statement { at })
@@ -287,7 +287,8 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
     }
 }
 
-/// Returns the slice of a differing step: backward to its causes, or forward to its effects.
+/// Returns the query for the slice of a differing step: backward to its causes, or forward to its
+/// effects.
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
@@ -401,7 +402,7 @@ pub struct DiffView<'r> {
 }
 
 impl DiffView<'_> {
-    /// Returns the questions to continue with.
+    /// Returns follow-up questions.
     ///
     /// # Errors
     /// If a module cannot be read.

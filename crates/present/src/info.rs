@@ -182,7 +182,7 @@ pub struct InfoValues {
 pub struct InfoPart {
     /// Its contents.
     pub what: &'static str,
-    /// The number of numbers in the part.
+    /// The count of numbers in the part.
     pub numbers: u64,
     /// The size of the numbers in bytes.
     pub bytes: u64,

@@ -82,15 +82,15 @@ pub struct ProfileTotals {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ProfileRow {
-    /// By `block`, by function and block.
+    /// A row for `block`. The program order is by function and block.
     Block(ProfileBlock),
-    /// By `edge`, by function and edge.
+    /// A row for `edge`. The program order is by function and edge.
     Edge(ProfileEdge),
-    /// By `instruction`, by function and operator.
+    /// A row for `instruction`. The program order is by function and operator.
     Instruction(ProfileInstruction),
-    /// By `function`, in the order of the module.
+    /// A row for `function`. The program order is the order of the module.
     Function(ProfileFunction),
-    /// By `line`, by file and line.
+    /// A row for `line`. The program order is by file and line.
     Line(ProfileLine),
 }
 

@@ -93,7 +93,7 @@ pub fn load_values_text(
 /// signed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadValuesHead {
-    /// Counts above this bound are `null`.
+    /// The largest count that is exact. Larger counts are `null`.
     pub bound: u64,
 }
 

@@ -168,7 +168,7 @@ fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(),
     Ok(())
 }
 
-/// Writes functions with statements without a known line.
+/// Writes the functions that have statements without a known line.
 fn elsewhere(
     out: &mut dyn Write,
     report: &SliceReport,
@@ -215,7 +215,7 @@ struct WithoutLines<'r> {
     most: (u64, u64),
 }
 
-/// Returns the functions with statements without a known line.
+/// Returns the functions that have statements without a known line.
 fn without_lines<'r>(report: &'r SliceReport) -> Vec<WithoutLines<'r>> {
     let without = report.statements.iter().filter(|one| one.source.is_none());
     let without = Vec::from_iter(without);

@@ -393,7 +393,7 @@ pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> St
 /// An activation. Parts of it may be unknown if values are stored only for a part of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateFrame {
-    /// Its position; 0 for the innermost.
+    /// Its position on the call stack; 0 for the innermost.
     pub number: usize,
     /// Its function.
     pub function: Function,

@@ -207,7 +207,7 @@ fn shown_width(text: &str) -> usize {
 }
 
 /// Passes `report` a writer that wraps lines wider than the terminal at word boundaries. The lines
-/// that follow are indented like the first, and a little more. Words are never broken.
+/// that follow are indented slightly more than the first. Words are never broken.
 ///
 /// # Errors
 /// If `report` or `out` fails.
@@ -309,9 +309,9 @@ pub const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[33m", "
 pub(crate) enum Paint {
     Plain,
     Bold,
-    /// A large part of the run's instructions was executed here.
+    /// At least a tenth of the run's instructions were executed here.
     Hot,
-    /// A part of the run's instructions was executed here.
+    /// At least a hundredth of the run's instructions were executed here.
     Warm,
     /// The code was never executed.
     Dead,

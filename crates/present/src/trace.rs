@@ -122,7 +122,7 @@ impl<S> Scene<'_, S> {
     }
 }
 
-/// Creates the error that the path cannot be read.
+/// Creates the error for a path that cannot be read.
 pub(crate) fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
     PresentError::Path(Box::new(error))
 }

@@ -156,7 +156,7 @@ impl<W: Write> Write for Visible<W> {
     }
 }
 
-/// Whether a byte may belong to a hidden character. Few bytes of usual text may.
+/// Whether a byte may belong to a hidden character. This is true of few bytes in most text.
 fn may_be_hidden(&byte: &u8) -> bool {
     match byte {
         b'\n' | b'\t' => false,

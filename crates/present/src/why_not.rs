@@ -128,7 +128,7 @@ pub enum WhyNotKind {
 }
 
 impl WhyNotKind {
-    /// Returns the branch or call.
+    /// Returns the place of the cause, if it has one.
     pub fn place(&self) -> Option<&WhyPlace> {
         match self {
             Self::Branch { place, .. }

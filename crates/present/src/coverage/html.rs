@@ -35,8 +35,8 @@ details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
 /// functions come first.
 const LISTED: usize = 20_000;
 
-/// Writes the page of a profile, with the files that the filter selects. Of library code that the
-/// filter leaves out, only a sum appears. If the filter selects the user's own code and there is
+/// Writes the page of a profile, with the files that the filter selects. Library code that the
+/// filter leaves out appears only as a sum. If the filter selects the user's own code and there is
 /// none, shows all code.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), Pr
     page::end(out)
 }
 
-/// Writes the table of files, and the files.
+/// Writes the table of files, then each file.
 fn by_file(
     out: &mut dyn Write,
     view: &ProfileView<'_>,

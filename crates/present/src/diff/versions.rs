@@ -329,7 +329,7 @@ pub struct VersionsView<'r> {
 }
 
 impl VersionsView<'_> {
-    /// Returns the questions to continue with.
+    /// Returns follow-up questions.
     ///
     /// # Errors
     /// If a module cannot be read.

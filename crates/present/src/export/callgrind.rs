@@ -68,7 +68,7 @@ pub fn callgrind(
         let mut current = home;
         for ((file, line), cost) in costs.into_iter().filter(|(_, cost)| *cost > 0) {
             if file != current {
-                // `fi` leaves the function's own file, `fe` returns to it.
+                // `fi` leaves the function's own file, and `fe` returns to it.
                 let key = if file == home { "fe" } else { "fi" };
                 writeln!(out, "{key}={}", files.of(path(file)))?;
                 current = file;
@@ -148,7 +148,7 @@ pub fn callgrind_calls(
         for at in lines {
             let (file, line) = place(at.or(declared(*caller)));
             if file != current {
-                // `fi` leaves the function's own file, `fe` returns to it.
+                // `fi` leaves the function's own file, and `fe` returns to it.
                 let key = if file == home { "fe" } else { "fi" };
                 writeln!(out, "{key}={}", files.of(file))?;
                 current = file;

@@ -168,7 +168,7 @@ fn numbers(blocks: &[BlockId]) -> Vec<u32> {
 /// The numbers of calls and path traces, of a function or in total.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsCounts {
-    /// The function, in a row or with `--function`.
+    /// The function. Present in a row, or with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
     /// The number of functions that were called. Present only in the sums of `functions`.

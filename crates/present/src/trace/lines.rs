@@ -66,7 +66,7 @@ pub struct LineRow {
     pub t: u64,
     /// The number of enclosing activations.
     pub depth: usize,
-    /// The function whose code it is.
+    /// The function whose code was executed.
     pub function: Function,
     /// The name of the inlined function that contains the line.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,7 +32,7 @@ const TEXT: usize = 24;
 pub(super) const LEVELS: usize = 20;
 
 /// Writes a stretch of a run: a line for each block or path. Consecutive executions of a path share
-/// a line. If `visits` leaves out paths, these are library code.
+/// a line. Paths that `visits` leaves out must be library code.
 ///
 /// Returns the time at which to continue, if there are more than `limit` lines.
 ///
