@@ -96,7 +96,7 @@ impl Arguments {
         let is_csv = self.format == Format::Csv;
         if is_csv && lists {
             bail!(
-                "--paths and --instances work for text and JSON; csv has one row for each thing \
+                "--paths and --instances work for text and JSON; csv has one row for each place \
                  that decided"
             );
         }

@@ -242,7 +242,7 @@ impl Arguments {
             ensure_values: &lens::ensure_values,
         };
         if !write_slices(out, sessions, questions, &shown)? {
-            say("--slice: the executions differ in nothing that can be sliced");
+            say("--slice: no difference between the executions can be sliced");
         }
         Ok(())
     }

@@ -289,7 +289,7 @@ impl Render for ActivationReport {
         }
         if self.watched < self.arrivals {
             let watched = counted(self.watched, "arrival");
-            writeln!(out, "  changes of variables: those at the first {watched}")?;
+            writeln!(out, "  changes of variables: only at the first {watched}")?;
         }
         if let Some(why) = &self.unavailable {
             writeln!(out, "  variables are not known: {}", plain(why))?;

@@ -108,7 +108,7 @@ impl Document for InfoReport {
 }
 
 impl Render for InfoReport {
-    const NAME: &'static str = "what a recording holds";
+    const NAME: &'static str = "a report on a recording";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         text(out, self, style)

@@ -164,7 +164,7 @@ impl VariableThere {
 }
 
 impl Render for MemoryReport {
-    const NAME: &'static str = "what memory held";
+    const NAME: &'static str = "a report on memory";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let when = match (self.t, self.before) {

@@ -163,7 +163,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> String {
 fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(), PresentError> {
     if all > limit {
         let more = counted((all - limit) as u64, &format!("more {noun}"));
-        writeln!(out, "… {more}: --limit shows others")?;
+        writeln!(out, "… {more}: --limit N shows more")?;
     }
     Ok(())
 }

@@ -114,7 +114,7 @@ impl Document for VerifyReport {
 }
 
 impl Render for VerifyReport {
-    const NAME: &'static str = "whether a recording is sound";
+    const NAME: &'static str = "a verification";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         text(out, self)

@@ -208,7 +208,7 @@ pub struct WhyNotView<'r> {
 }
 
 impl Render for WhyNotView<'_> {
-    const NAME: &'static str = "why a place was not executed";
+    const NAME: &'static str = "an answer of why-not";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         text::report(out, self.report, &self.file, style.width)

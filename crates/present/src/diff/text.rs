@@ -268,7 +268,7 @@ fn sentence(
     let difference = &first.difference;
     let step = difference.a.as_ref().or(difference.b.as_ref());
     let Some(step) = step else {
-        return Ok((format!("{a} and {b} differ"), "in nothing known".to_owned()));
+        return Ok((format!("{a} and {b} differ"), "in some respect".to_owned()));
     };
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
