@@ -94,8 +94,8 @@ impl<W: Write + Send + 'static> Client<W> {
             .send(message);
     }
 
-    /// Returns the next request, or `None` if the client has left. Answers a message that is not a
-    /// request with an error.
+    /// Returns the next request, or `None` if the client has left. If a message is not a request,
+    /// answers it with an error.
     pub(crate) fn next(&self) -> Option<Request> {
         loop {
             let mut waiting = self.waiting.take();

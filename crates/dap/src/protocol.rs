@@ -51,7 +51,8 @@ pub struct Launch {
     pub invoke: Option<String>,
     /// The time in seconds after which the program is ended.
     pub timeout: Option<u64>,
-    /// The path for the new recording. Without it, the recording is removed when the client leaves.
+    /// The path for the new recording. Without a path, the recording is removed when the client
+    /// leaves.
     pub output: Option<String>,
     /// Whether to overwrite an existing file at `output`.
     pub force: bool,

@@ -44,7 +44,7 @@ pub(crate) struct Desk {
     standing: Standing,
     lanes: Lanes,
     kept: Mutex<Kept>,
-    /// Signals that a question that was asked ahead has its answer, or has none.
+    /// Signals that a question asked ahead was answered, or has failed.
     foreseen: Condvar,
 }
 

@@ -123,7 +123,7 @@ impl Explorer {
     /// Answers requests until the process ends.
     pub fn serve(self) {
         for stream in self.listener.incoming() {
-            // A client that left while it was waiting is ignored.
+            // Ignore a client that left while it was waiting.
             let Ok(stream) = stream else { continue };
             let open = Open::of(&self.shared);
             if open.count > CONNECTIONS {

@@ -17,11 +17,12 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// A moment within it: `parse#3` (the third call to parse), `parser.c:42#7` (the seventh
-    /// arrival at that line), `@0x1f3#2` or `t=123456`. Selects the innermost function at that
-    /// moment.
+    /// A moment within the execution: `parse#3` (the third call to parse), `parser.c:42#7` (the
+    /// seventh arrival at that line), `@0x1f3#2` or `t=123456`. Selects the innermost function at
+    /// that moment.
     at: String,
-    /// Begin at this line of the answer, from 0. By default, the line of `at` is in the middle.
+    /// Begin at this line of the answer, from 0. By default, a long answer begins a few lines
+    /// before the line of `at`.
     offset: Option<usize>,
 }
 

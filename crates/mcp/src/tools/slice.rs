@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// Slice what killed the program.
     #[serde(default)]
     trap: bool,
-    /// List everything that depends on the value instead.
+    /// List instead everything that depends on the value.
     #[serde(default)]
     forward: bool,
     /// The dependences to follow: `all`, `data` (without control dependences) or `thin` (values
