@@ -108,7 +108,7 @@ const sessions = {
     await hand.click("button", "What did this byte influence?");
     await hand.sees(".said", "of output depend on it");
     await hand.click(".choice button", "Values only");
-    await hand.sees(".follows", "Only what was computed from its value");
+    await hand.sees(".follows", "Only values computed from the byte");
     await hand.search("count_header_cols", "function");
     await hand.click(".title .choice button", "Calls");
     await hand.click("table.list button", "#1");

@@ -1,4 +1,4 @@
-//! `afterimage addresses`
+//! Implements `afterimage addresses`.
 
 use afterimage::AddressesQuery;
 use afterimage::addresses::{write_accessed, write_address_stats};
@@ -13,10 +13,10 @@ use crate::lens::{session, with_whole_path};
 ///
 /// It lists the executions, or summarises them. It covers loads and stores of single values;
 /// `afterimage trace --level memory` shows bulk operations and accesses by the host. The run is
-/// followed from its beginning. With --instances or #K it is followed only near the selected
-/// executions, from the last checkpoint or snapshot before them. Up to 4,096 different addresses
-/// and strides are distinguished. An access that trapped is listed and marked, but is not part of
-/// summaries and --each.
+/// followed from its beginning. With --instances or #K, it is followed only near the selected
+/// executions, from the last checkpoint or snapshot before them. Summaries distinguish up to 4,096
+/// addresses and strides. An access that trapped is listed and marked, but summaries and --each
+/// leave it out.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]
 #[command(after_help = "\
@@ -28,14 +28,15 @@ Examples:
   afterimage addresses app.aft --at parse+0x2a --stats
 
 In text, 0x1040 +4 x 1000 stands for 1000 executions in a row. The first accesses
-0x1040, and each of the others 4 bytes further on.")]
+address 0x1040, and each later one accesses the address 4 bytes further on.")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all its loads and stores; append
     /// #K or #last for one execution of an instruction, one arrival at a line, or one call to a
     /// function
     #[arg(long, value_name = "PLACE")]
     at: Option<String>,
-    /// Which executions of each load or store: A..B, K, last, or t=T for all from block T on
+    /// Show only these executions of each load or store: A..B, K, last, or t=T for all from block T
+    /// on
     #[arg(long, value_name = "WHICH", requires = "at", conflicts_with = "stats")]
     instances: Option<String>,
     /// Summarise: number of accesses and addresses, smallest, largest, and most frequent stride

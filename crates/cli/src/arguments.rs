@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
 
-/// Defines the values of an option. Each stands for the value with the same name in a library's
+/// Defines the values of an option. Each value stands for the value of the same name in a library's
 /// type.
 macro_rules! choices {
     ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
@@ -110,8 +110,8 @@ impl OutputArguments {
         write(self.output.as_deref(), Content::Text, text)
     }
 
-    /// Returns the destination of rows, and their number. By default, text on standard output shows
-    /// only a few.
+    /// Returns the destination of rows, and their maximum number. By default, text on standard
+    /// output has at most [`LINES`] rows.
     pub(crate) fn rows(&self, form: impl Into<Form>, limit: Option<u64>) -> Rows<'_> {
         let form = form.into();
         let on_screen = form == Form::Text && self.output.is_none();
@@ -310,7 +310,7 @@ impl RunArguments {
         dirs.chain(env).chain(others).chain(clock).collect()
     }
 
-    /// Returns the same options as words of a command line.
+    /// Returns the options that were given as words of a command line.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let options = self.options().into_iter();
         let words = options.flat_map(|(name, value)| [Some(name.into()), value]);

@@ -1,4 +1,4 @@
-//! `afterimage build`
+//! Implements `afterimage build`.
 
 use std::path::{Path, PathBuf};
 

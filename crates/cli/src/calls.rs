@@ -1,4 +1,4 @@
-//! `afterimage calls`
+//! Implements `afterimage calls`.
 
 use afterimage::calls::{show_call, show_calls};
 use afterimage::named::{NamedProgram, with_names};

@@ -1,4 +1,4 @@
-//! `afterimage cfg`
+//! Implements `afterimage cfg`.
 
 use std::path::PathBuf;
 
@@ -37,10 +37,10 @@ pub(crate) struct Arguments {
     /// Also show where counters are placed: in quick or slow mode, or over the whole program
     #[arg(long)]
     counters: Option<CountersArgument>,
-    /// Show what one call executed and when, from a recording
+    /// From a recording, show what one call executed, and when
     #[arg(long, conflicts_with = "counters")]
     dynamic: bool,
-    /// Which call, from 1 in the order in which they begin, or the last [default: 1]
+    /// The call to show: its number, from 1 in order of time, or last [default: 1]
     #[arg(
         long,
         value_name = "K|last",
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Show this unique path trace instead of a call, numbered as in `afterimage paths`
     #[arg(long, value_name = "I", requires = "dynamic")]
     trace: Option<usize>,
-    /// What the nodes stand for [default: dbb]
+    /// Kind of nodes [default: dbb]
     #[arg(long, requires = "dynamic")]
     nodes: Option<NodesArgument>,
     /// Write all timestamps, without a limit

@@ -1,4 +1,4 @@
-//! `afterimage completions`
+//! Implements `afterimage completions`.
 
 use anyhow::Result;
 use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! `afterimage currency`
+//! Implements `afterimage currency`.
 
 use std::path::PathBuf;
 
@@ -16,12 +16,12 @@ use crate::lens::{self, traced_whole};
 ///
 /// A variable is current at a line if a debugger shows what the programmer expects there. Both
 /// versions must have run on the same input. For each stop of the optimised run at the line, the
-/// corresponding stop of the unoptimised run is found, and the variable is read in both. It is
-/// *current* if the values are the same. It is *not current* if they differ because an assignment
-/// was moved or removed; the report names that assignment. Otherwise it is *not available*. With #K
-/// one stop is examined, otherwise all stops. The answer holds for this execution, not for all
-/// possible executions. The report names the cases that it cannot decide; docs/CURRENCY.md has the
-/// rules.
+/// command finds the corresponding stop of the unoptimised run, and reads the variable in both. It
+/// is *current* if the values are the same. It is *not current* if they differ because an
+/// assignment was moved or removed; the report names that assignment. Otherwise it is *not
+/// available*. With #K one stop is examined, otherwise all stops. The answer holds for this
+/// execution, not for all possible executions. The report names the cases that it cannot decide;
+/// docs/CURRENCY.md has the rules.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "afterimage currency [OPTIONS] --unoptimised <A.aft> --at <LOC#K> <B.aft>"

@@ -1,4 +1,4 @@
-//! `afterimage dap`
+//! Implements `afterimage dap`.
 
 use std::io::{self, BufReader};
 
@@ -9,10 +9,10 @@ use crate::exit::Exit;
 
 /// Debug a recording in an editor, forward and backward
 ///
-/// This is a server of the Debug Adapter Protocol, which editors start: it reads requests from
-/// standard input and writes answers to standard output. The editor names a recording, or a program
-/// to record first. The program gets only the folders, variables and input that the editor's
-/// configuration names.
+/// Editors start this server of the Debug Adapter Protocol. It reads requests from standard input
+/// and writes answers to standard output. The editor names a recording, or a program to record
+/// first. The program gets only the folders, variables and input that the editor's configuration
+/// names.
 ///
 /// docs/DEBUGGERS.md shows how to set up VS Code, Zed, Neovim, Sublime Text and Emacs.
 #[derive(Debug, clap::Args)]

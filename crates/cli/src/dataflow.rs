@@ -1,4 +1,4 @@
-//! `afterimage dataflow`
+//! Implements `afterimage dataflow`.
 
 use afterimage::DataflowQuery;
 use afterimage::files;
@@ -26,8 +26,8 @@ Facts:
   last-use:PLACE   the local of a local.get is not read again before it is set
                    or the call ends
   gen=PLACES kill=PLACES at=PLACE
-                   the place of gen or kill that executed last before `at` was
-                   one of gen; with the word ahead, the one that executes next.
+                   of all places of gen and kill, a place of gen executed last
+                   before `at`; with the word ahead, one of gen executes next.
                    Separate several places by commas, and the parts by spaces
                    or semicolons; gen or kill may be left out
 
@@ -45,7 +45,7 @@ Examples:
   afterimage dataflow app.aft --fact 'gen=lock kill=unlock at=shared.c:17'
   afterimage dataflow app.aft --fact 'gen=free kill=a.c:17 at=a.c:20 ahead'")]
 pub(crate) struct Arguments {
-    /// The question
+    /// The fact to ask about
     #[arg(long, value_name = "FACT")]
     fact: String,
     /// Show the N path traces that the most calls took, and the blocks of the call at which the
@@ -96,7 +96,7 @@ impl Arguments {
         let is_csv = self.format == Format::Csv;
         if is_csv && lists {
             bail!(
-                "--paths and --instances work for text and JSON; csv has one row for each thing \
+                "--paths and --instances work for text and JSON; csv has one row for each place \
                  that decided"
             );
         }

@@ -1,4 +1,4 @@
-//! `afterimage export --format parquet`
+//! Implements `afterimage export --format parquet`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `afterimage deps`
+//! Implements `afterimage deps`.
 
 use afterimage::DepsQuery;
 use afterimage::check::{self, Needs};
@@ -18,10 +18,10 @@ use crate::lens;
 /// lists such a branch as having moved the value.
 ///
 /// With --forward it shows the reverse: what used the result, in order of time, and what ran
-/// because of the execution, if it is a branch or a call. These are exactly the executions that
-/// list this one when you ask backward, except for the branches that moved their operands. For a
-/// call, they are the uses of its results, even if a callee computed these, and the uses of bytes
-/// that the host wrote during the call.
+/// because of the execution, if it is a branch or a call. These are exactly the executions whose
+/// own dependences include this one, except as a branch that moved an operand. For a call, they are
+/// the uses of its results, even if a callee computed these, and the uses of bytes that the host
+/// wrote during the call.
 ///
 /// Both directions include memory that the host reads: for a call to fd_write, the writers of the
 /// bytes that it printed; for a store, the host calls that read its bytes before they were
@@ -64,7 +64,8 @@ pub(crate) struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(DepsQuery::DEEPEST))
     )]
     depth: u32,
-    /// Show at most N uses of one execution, and N parts of what a copy reads, and count the rest
+    /// Show at most N uses of one execution, and N parts of the bytes that a copy reads; count the
+    /// rest
     #[arg(long, value_name = "N", default_value_t = DepsQuery::LIMIT)]
     limit: u64,
     /// Output format

@@ -1,4 +1,4 @@
-//! `afterimage diff`
+//! Implements `afterimage diff`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,8 +54,7 @@ pub(crate) struct Arguments {
     /// Do not count how often lines ran
     #[arg(long)]
     no_lines: bool,
-    /// After the text, also show the slices that lead to the first difference: those of the
-    /// commands under "what led there"
+    /// After the text, also show the slices of the commands under "what led there"
     #[arg(long)]
     slice: bool,
     /// Output format
@@ -72,8 +71,8 @@ pub(crate) struct Arguments {
     /// Rank only lines, not values; to rank values, each run is followed from beginning to end
     #[arg(long)]
     no_values: bool,
-    /// Show at most N rows of each list: of ranked lines and values [default: 25 for text, all
-    /// otherwise], or about two recordings [default: 10, or 20 lines, for text, all otherwise]
+    /// Show at most N rows of each list [default: all; in text, 25 ranked lines or values, 20 lines
+    /// that differ between two recordings, 10 rows of other lists]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = rows)]
     top: Option<usize>,
     #[command(flatten)]
@@ -243,7 +242,7 @@ impl Arguments {
             ensure_values: &lens::ensure_values,
         };
         if !write_slices(out, sessions, questions, &shown)? {
-            say("--slice: the executions differ in nothing that can be sliced");
+            say("--slice: no difference between the executions can be sliced");
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::output::say;
 /// The remedy for a path that cannot be read.
 const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens paths --again`";
 
-/// The end of the process.
+/// The way in which the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything went well.

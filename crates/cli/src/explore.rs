@@ -1,4 +1,4 @@
-//! `afterimage explore`
+//! Implements `afterimage explore`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -73,7 +73,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     clippy::disallowed_methods,
     reason = "the user's own browser, in the user's own environment"
 )]
-/// Opens an address in the system's default browser. Discards the browser's messages.
+/// Opens an address in the system's default browser, and discards the browser's messages. Returns
+/// whether this is possible.
 fn opened(url: &str) -> bool {
     let openers = ["xdg-open", "open"];
     openers.iter().any(|opener| {

@@ -1,4 +1,4 @@
-//! `afterimage export`
+//! Implements `afterimage export`.
 
 use std::path::PathBuf;
 
@@ -100,7 +100,7 @@ impl Arguments {
             ("--code", self.code.is_given()),
         ];
         if let Some(option) = first_given(&given) {
-            bail!("{option} has no meaning for tables: --window and --tables choose among them");
+            bail!("{option} does not apply to tables; select tables with --window and --tables");
         }
         let Some(folder) = &self.output else {
             bail!("tables need a folder: name it with -o");

@@ -1,4 +1,4 @@
-//! `afterimage info`
+//! Implements `afterimage info`.
 
 use std::path::PathBuf;
 
@@ -19,14 +19,14 @@ use crate::progress::Terminal;
 /// written, paths in the debug information, and embedded sources.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Also show the sizes of all data: by kind of stream, before and after coding, compared with
-    /// the papers' original form; and by section of the file
+    /// Also show the sizes of all data: by section of the file, and by kind of stream before and
+    /// after coding, compared with the papers' original form
     #[arg(long)]
     sizes: bool,
     /// List the embedded source files
     #[arg(long)]
     sources: bool,
-    /// Show what the program printed instead, call by call
+    /// Show instead what the program printed, call by call
     #[arg(long, conflicts_with_all = ["sizes", "sources"])]
     output: bool,
     /// With --output: show at most the first N bytes of each stream

@@ -1,4 +1,4 @@
-//! `afterimage instrument`
+//! Implements `afterimage instrument`.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Write the module to this file
     #[arg(short, long, value_name = "OUT.wasm")]
     output: PathBuf,
-    /// How to place counters
+    /// Placement of counters
     #[arg(long, default_value = "quick")]
     mode: Placement,
     /// Place enough counters that a dump taken inside host calls, or after an exit from one, is

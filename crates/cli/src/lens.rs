@@ -56,7 +56,8 @@ pub(crate) fn with_values(session: Session) -> Result<Session> {
     Ok(session)
 }
 
-/// Answers from stretches of the run if they suffice, and otherwise builds all values.
+/// Answers a question from stretches of the run if they suffice. Otherwise, builds all values
+/// first.
 pub(crate) fn answered<R>(
     session: &Session,
     mut ask: impl FnMut(&Session) -> Result<R, QuestionError>,
@@ -76,7 +77,8 @@ pub(crate) fn traced_whole(at: &Path) -> Result<Session> {
     with_whole_path(session(at)?)
 }
 
-/// Opens what a question about a recording needs, building it if necessary, and asks.
+/// Opens the data that a question about a recording needs, building it if necessary, and asks the
+/// question.
 pub(crate) fn opened<R>(
     session: &Session,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,

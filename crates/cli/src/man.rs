@@ -1,4 +1,4 @@
-//! `afterimage man`
+//! Implements `afterimage man`.
 
 use std::path::PathBuf;
 

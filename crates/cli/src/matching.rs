@@ -1,4 +1,4 @@
-//! `afterimage match`
+//! Implements `afterimage match`.
 
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ use crate::output::say;
 /// differently. The first run is followed five times, the second four times. Statements are first
 /// compared by their values and the addresses that they accessed. Then they are compared by the
 /// producers of their operands, the users of their results, their neighbours, and what else ran at
-/// the same time, until nothing changes. The second version may be the first version compiled
-/// differently, optimised, or changed; it should have run on the same input. Line tables are not
-/// used, and function names only as a hint.
+/// the same time. This step is repeated until no match changes. The second version may be the first
+/// version compiled differently, optimised, or changed; it should have run on the same input. Line
+/// tables are not used, and function names only as a hint.
 ///
 /// Matching is by evidence, not by proof: each match shows its evidence and how likely it is. If
 /// several statements of the first version are nearly as likely, --all and the other formats list

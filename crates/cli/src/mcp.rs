@@ -1,4 +1,4 @@
-//! `afterimage mcp`
+//! Implements `afterimage mcp`.
 
 use std::io::{stdin, stdout};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// start it; docs/AGENTS.md shows how to configure them.
 ///
 /// It opens only recordings and sources below the roots, runs only programs inside recordings that
-/// were named, and gives them no access to files.
+/// were named, and gives these programs no access to files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Configuration of a client:

@@ -1,4 +1,4 @@
-//! `afterimage memory`
+//! Implements `afterimage memory`.
 
 use afterimage::check::Needs;
 use afterimage::memory::{MemoryBytes, MemoryQuery, addresses};
@@ -17,8 +17,8 @@ use crate::lens;
 /// --lens full), all accesses are found.
 ///
 /// With --var the bytes are those of a source variable, which the debug information (-g) locates.
-/// It may be a global variable of any file or, with --at, a variable of the function that executes
-/// then, for as long as that call lasts.
+/// It may be a global variable of any file. With --at, it may also be a variable of the function
+/// that executes at that moment; only accesses during its call then count.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["address", "var"]))]
 #[command(after_help = "\

@@ -1,4 +1,4 @@
-//! `afterimage paths`
+//! Implements `afterimage paths`.
 
 use afterimage::{PathsAbout, PathsQuery};
 use afterimage_present::{
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// call, `<` a return
     #[arg(long, value_name = "2.3.4")]
     find: Option<String>,
-    /// How to write the path traces of a function [default: blocks]
+    /// Form of the path traces of a function [default: blocks]
     #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
     form: Option<Form>,
     /// Write long traces in full

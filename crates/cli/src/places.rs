@@ -1,4 +1,4 @@
-//! `afterimage places`
+//! Implements `afterimage places`.
 
 use anyhow::Result;
 use clap::CommandFactory;

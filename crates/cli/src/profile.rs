@@ -1,4 +1,4 @@
-//! `afterimage profile`
+//! Implements `afterimage profile`.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ Examples:
   afterimage profile app.aft --format callgrind -o callgrind.out
   callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
-    /// What a row stands for [default: function]
+    /// Kind of rows [default: function]
     #[arg(long, help_heading = "Report")]
     by: Option<ByArgument>,
     /// Order of the rows [default: instructions for text, program otherwise; with --compare,
@@ -89,7 +89,7 @@ pub(crate) struct Arguments {
     format: Format,
     #[command(flatten, next_help_heading = "Report")]
     to: OutputArguments,
-    /// How to place counters, which does not change the counts [default: program, or feedback with
+    /// Placement of counters, which does not affect the counts [default: program, or feedback with
     /// --weights]; program uses the counts of an earlier long run of the program if the cache has
     /// them
     #[arg(long, help_heading = "Counting")]
@@ -142,7 +142,7 @@ choices! { ModeArgument => CounterPlacement {
     /// Like program, and also in every block, to check the derived counts
     #[value(name = "slow")]
     Checked,
-    /// Where the counts of an earlier run suggest
+    /// Where counters are cheap, judged by the counts of an earlier run
     Feedback,
     /// Over the whole program at once, which needs the fewest counters
     Program,

@@ -43,7 +43,7 @@ fn is_new(remark: &str) -> bool {
     said.insert(remark.to_owned())
 }
 
-/// The bars on the terminal. Work may consist of other work, whose bar is on a line of its own.
+/// The bars on the terminal. Work that is part of other work has its bar on a separate line.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// Runs `write`, which writes to the terminal, while no bar is shown.
@@ -78,7 +78,7 @@ impl Bar {
                     return;
                 }
                 let (rate, left) = (state.per_sec(), HumanDuration(state.eta()));
-                // Output that cannot be written is not shown.
+                // If a write fails, the bar only lacks the rate.
                 let _ = match units {
                     Some(units) => {
                         let rate = grouped(rate as u64);
@@ -119,7 +119,7 @@ impl Bar {
     pub(crate) fn into_progress(self) -> Progress {
         Arc::new(move |done| {
             if self.0.position() == 0 {
-                // The rate does not include what came before.
+                // The rate does not include earlier events.
                 self.0.reset_eta();
             }
             self.0.set_position(done);

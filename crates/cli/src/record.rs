@@ -1,4 +1,4 @@
-//! `afterimage record`
+//! Implements `afterimage record`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

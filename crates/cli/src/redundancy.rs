@@ -1,4 +1,4 @@
-//! `afterimage redundancy`
+//! Implements `afterimage redundancy`.
 
 use afterimage::RedundancyQuery;
 use afterimage::check::{self, Needs};
@@ -16,9 +16,9 @@ use crate::lens;
 /// reads, and none of them has been written since. It is redundant within the same call if that
 /// access happened during the call, in its function or in a callee. Such loads can be removed
 /// without looking at callers. It is redundant by path alone if the path shows it without any
-/// addresses. The earlier access must have the same address expression, none of the expression's
-/// values may be computed again, and no store that might write there may come in between. The run
-/// is followed from its beginning.
+/// addresses. The earlier access must have the same address expression. In between, none of the
+/// expression's values may be computed again, and no store may occur that might write to the same
+/// bytes. The run is followed from its beginning.
 ///
 /// An execution of an operator that only computes (--expressions) is redundant if its operands have
 /// the same values as when the call last computed the same expression. Expressions are the same if

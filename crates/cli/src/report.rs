@@ -1,4 +1,4 @@
-//! `afterimage report`
+//! Implements `afterimage report`.
 
 use std::path::PathBuf;
 

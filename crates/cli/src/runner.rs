@@ -1,4 +1,4 @@
-//! `afterimage runner`
+//! Implements `afterimage runner`.
 
 use std::ffi::OsString;
 use std::fs;

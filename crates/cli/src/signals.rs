@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Begins other work, which completes an earlier request.
+    /// Begins other work. An earlier request to stop is then complete.
     fn begin(&mut self, work: Work) {
         self.work = work;
         self.requests.complete();

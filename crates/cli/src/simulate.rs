@@ -1,4 +1,4 @@
-//! `afterimage simulate`
+//! Implements `afterimage simulate`.
 
 use afterimage::Session;
 use afterimage::files;
@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
     /// to an instruction for one execution
     #[arg(long, value_name = "PLACE", conflicts_with_all = ["by", "no_save"])]
     at: Option<String>,
-    /// Show the loads or branches that missed most, how to see the slice of a miss and, if the
-    /// recording has values, what computed their addresses or conditions
+    /// Show the loads or branches with the most misses, and the command for the slice of a miss. If
+    /// the recording has values, also show what computed their addresses or conditions
     #[arg(long, conflicts_with_all = ["by", "at", "no_save"])]
     worst: bool,
     /// Simulate again what the recording already has
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     /// Simulate, but keep no history in the recording; not with --at, --worst or --again
     #[arg(long, conflicts_with = "again")]
     no_save: bool,
-    /// What a row stands for [default: line, or function if no line is known]
+    /// Kind of rows [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
     /// Show at most N rows [default for text: 20; 100 lines of each history with --at; 5 with

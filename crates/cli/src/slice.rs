@@ -1,4 +1,4 @@
-//! `afterimage slice`
+//! Implements `afterimage slice`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -21,10 +21,10 @@ use crate::output::{pasted, say, write};
 
 /// Show everything an execution depends on, or that depends on it
 ///
-/// This is a dynamic slice. It contains every execution of a statement that a value passed through
-/// on its way, that computed an address along the way, or that decided whether one of these ran. It
-/// reaches through memory, calls and the host, over the whole run. Nothing outside the slice
-/// influenced these executions, but a change there might have let other code run (docs/SLICES.md).
+/// This is a dynamic slice. It contains every execution of a statement that passed a value on,
+/// computed an address along the way, or decided whether one of these ran. It reaches through
+/// memory, calls and the host, over the whole run. Nothing outside the slice influenced these
+/// executions, but a change there might have let other code run (docs/SLICES.md).
 ///
 /// The slice begins at one execution of a place or, for a line, at everything that one arrival at
 /// it executes. With --var it begins at what a variable holds right before the place executes, with
@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     /// --forward, --depth or --chain
     #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
     chop: Option<String>,
-    /// How exact the slice is
+    /// Precision of the slice
     #[arg(long, value_name = "ALGORITHM", default_value = "full")]
     algorithm: Algorithm,
     /// Follow data dependences only
@@ -104,7 +104,7 @@ pub(crate) struct Arguments {
     /// why` does; not with --trap, --saved, --address, --forward or --chop
     #[arg(long, conflicts_with_all = ["saved", "trap", "address", "forward", "chop"])]
     chain: bool,
-    /// What a row stands for [default: line]
+    /// Kind of rows [default: line]
     #[arg(long, conflicts_with = "annotate")]
     by: Option<By>,
     /// Show whole source files as text, with the slice marked; not with --by
@@ -137,7 +137,7 @@ formats! {
 }
 
 choices! { Algorithm => Exactness {
-    /// By executions: everything that this one execution depends on; instances is the same
+    /// By executions: everything that this one execution depends on; also called instances
     #[value(alias = "instances")]
     Full,
     /// By statements: over dependences of any execution up to that moment or, with --forward, in

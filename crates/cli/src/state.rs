@@ -1,4 +1,4 @@
-//! `afterimage state`
+//! Implements `afterimage state`.
 
 use afterimage::StateQuery;
 use afterimage::check::{self, Needs};

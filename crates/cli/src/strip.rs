@@ -1,4 +1,4 @@
-//! `afterimage strip`
+//! Implements `afterimage strip`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

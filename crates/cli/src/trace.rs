@@ -1,4 +1,4 @@
-//! `afterimage trace`
+//! Implements `afterimage trace`.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Show only entries of this function, by index, name or demangled name
     #[arg(long, value_name = "F")]
     function: Option<String>,
-    /// What an entry stands for
+    /// Kind of entries
     #[arg(long, default_value = "block")]
     level: Level,
     /// With --level call, show N levels of calls, counted from the beginning of the stretch

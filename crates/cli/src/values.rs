@@ -1,4 +1,4 @@
-//! `afterimage values`
+//! Implements `afterimage values`.
 
 use afterimage::check::{self, Needs};
 use afterimage::rows::{Form, Rows};
@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     /// Show only how often the condition holds
     #[arg(long, requires = "condition")]
     count: bool,
-    /// Which executions of each statement: A..B, K, last, or t=T for all from block T on [default:
-    /// all]
+    /// Show only these executions of each statement: A..B, K, last, or t=T for all from block T on
+    /// [default: all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
     /// Summarise the values instead: number, number of different values, smallest, largest

@@ -1,4 +1,4 @@
-//! `afterimage verify`
+//! Implements `afterimage verify`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `afterimage why`
+//! Implements `afterimage why`.
 
 use afterimage::Work;
 use afterimage::check::{self, Needs};
@@ -17,8 +17,8 @@ use crate::lens;
 /// The explanation goes back to the constant, the host call or the input byte where the value
 /// started. It is a chain, not a slice. Moves through locals, memory, copies, arguments and results
 /// take one line. At a computation it shows the operands with their values, and follows one of
-/// them: the nearest that leads to program input, otherwise the earliest computed one. Constants
-/// are skipped. The report lists how to ask about the others, and folds what repeats.
+/// them: the nearest that leads to program input, otherwise the one that was computed first.
+/// Constants are skipped. The report lists how to ask about the others, and folds what repeats.
 ///
 /// It follows values, not the addresses that they were read from. The exception is a table that
 /// nothing ever wrote: there it follows the address if that leads to program input.

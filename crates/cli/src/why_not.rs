@@ -1,4 +1,4 @@
-//! `afterimage why-not`
+//! Implements `afterimage why-not`.
 
 use afterimage::WhyNotQuery;
 use afterimage::check::{self, Needs};
@@ -15,9 +15,10 @@ use crate::output::pasted;
 /// It shows the branch that went another way, what decided it, and where the deciding value came
 /// from. A line depends on the branches that decide whether it is reached or, if its function has
 /// none, on the function's calls. If such a branch or call was not reached either, the same
-/// question is asked about it, until one is found that ran. The report shows the last execution of
-/// that branch or call or, with --after, the first one after that moment. It shows which way it
-/// went, what decided it, and where the deciding value came from, as in `afterimage why`.
+/// question is asked about it, until a branch or call is found that ran. The report shows the last
+/// execution of that branch or call or, with --after, the first one after that moment. It shows
+/// which way control went, what decided this, and where the deciding value came from, as in
+/// `afterimage why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PLACE")]
     at: String,
     /// Explain why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th
-    /// block from the end; a branch at the end of that block counts
+    /// block from the end; a branch at the end of that block is included
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     after: Option<String>,
     /// Go back at most N moves and computations from what decided the branch

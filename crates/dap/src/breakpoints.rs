@@ -407,7 +407,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         }))
     }
 
-    /// Returns the lines that have code.
+    /// Returns the requested lines that have code.
     pub(crate) fn locations(&self, wanted: &Locations) -> Result<Value> {
         let path = self.file_of(&wanted.source)?;
         let first = self.numbering.number_of(wanted.line)?;

@@ -1,4 +1,4 @@
-//! The connection to the client.
+//! Connects the server to its client: reads requests, and sends messages.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::wire::{self, Incoming};
 /// The destination of text that a client shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// From the debugger.
+    /// Text of the debugger itself.
     Console,
     /// The program's standard output.
     Stdout,
@@ -94,8 +94,8 @@ impl<W: Write + Send + 'static> Client<W> {
             .send(message);
     }
 
-    /// Returns the next request, or `None` if the client has left. Answers a message that is not a
-    /// request with an error.
+    /// Returns the next request, or `None` if the client has left. If a message is not a request,
+    /// answers it with an error.
     pub(crate) fn next(&self) -> Option<Request> {
         loop {
             let mut waiting = self.waiting.take();
@@ -128,7 +128,7 @@ impl<W: Write + Send + 'static> Client<W> {
                 return None;
             }
         };
-        // Clients may respond although this server asks them nothing; skip the response.
+        // Clients may send a response although this server sends no requests. Skip it.
         if message["type"] == "response" {
             return None;
         }

@@ -22,9 +22,9 @@ x, p->next, a[3] + 1   the value of an expression (docs/EXPRESSIONS.md)
 why x                  where the value of x comes from
 why --trap             what killed the program
 slice x                all lines that the value of x depends on
-goto MOMENT            goes there: parse#3, file.c:42#last, 50%, t=123456, start, end
-when x < 0             goes to the next time at which it holds on this line
-when-before x < 0      goes back to the last time at which it held on this line
+goto MOMENT            goes to a moment: parse#3, file.c:42#last, 50%, t=123456, start, end
+when x < 0             goes to the next time that x is negative on this line
+when-before x < 0      goes back to the last time that x was negative on this line
 back, in-back, out-back  steps back: over, in, out";
 
 /// The maximum number of rows of a slice in the console.

@@ -1,9 +1,10 @@
-//! A debugger's access to a recording: a server of the Debug Adapter Protocol.
+//! Serves a recording to debuggers over the Debug Adapter Protocol.
 //!
 //! [`serve`] reads requests and writes responses and events until the client leaves. A client opens
 //! a recording (`attach`, or `launch` with `recording`), or has a program recorded first (`launch`
-//! with `program`). From then on it is a thin client of [`afterimage::debugger`]. It keeps the
-//! position, the breakpoints and the data shown to the client, and decides nothing about the run.
+//! with `program`). From then on, the server is a thin client of [`afterimage::debugger`]. The
+//! server keeps the position, the breakpoints and the data shown to the client, and decides nothing
+//! about the run.
 //!
 //! | file | what |
 //! |---|---|

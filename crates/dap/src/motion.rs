@@ -17,7 +17,7 @@ pub(crate) enum Motion {
     /// To the next or the previous breakpoint.
     Run(Direction),
     Step(Step, Direction),
-    /// To the next operator of WebAssembly.
+    /// To the next or the previous operator of WebAssembly.
     Operator(Direction),
     To(Position),
     /// No motion: the run stops at its beginning.
@@ -132,7 +132,8 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Tells the client how many executions did not meet a condition.
+    /// Tells the client the number of executions at which conditions were tested, if none held or
+    /// some had no value.
     fn tell_looked_at(&self, found: &RunTo) {
         if found.looked_at == 0 || found.at.is_some() && found.unknown == 0 {
             return;

@@ -1,4 +1,4 @@
-//! The messages of the [Debug Adapter
+//! Defines the messages of the [Debug Adapter
 //! Protocol](https://microsoft.github.io/debug-adapter-protocol), with the fields that this server
 //! uses.
 
@@ -17,7 +17,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Describes a message that was not a request.
+    /// Creates a request that stands for a message of another kind, so that it gets an answer.
     pub(crate) fn answered(seq: u64, command: String) -> Self {
         Self {
             seq,
@@ -51,7 +51,8 @@ pub struct Launch {
     pub invoke: Option<String>,
     /// The time in seconds after which the program is ended.
     pub timeout: Option<u64>,
-    /// The path for the new recording. Without it, the recording is removed when the client leaves.
+    /// The path for the new recording. Without a path, the recording is removed when the client
+    /// leaves.
     pub output: Option<String>,
     /// Whether to overwrite an existing file at `output`.
     pub force: bool,

@@ -76,7 +76,7 @@ impl Recorder for ByCommand {
                 let _ = kill_process(pid, Signal::INT);
             }
         }
-        let status = child.wait().context("waiting for afterimage record")?;
+        let status = child.wait().context("cannot wait for afterimage record")?;
         match status.code() {
             Some(125..=127) => {
                 let mut own = errors
@@ -98,7 +98,7 @@ impl Recorder for ByCommand {
     reason = "its environment is cleared right away"
 )]
 fn start(launch: &Launch, to: &Path) -> Result<Child> {
-    let own = std::env::current_exe().context("where afterimage is")?;
+    let own = std::env::current_exe().context("cannot find this program")?;
     let mut command = std::process::Command::new(own);
     command.env_clear();
     let named = launch.env.iter().filter(|text| !text.contains('='));
@@ -128,7 +128,7 @@ fn start(launch: &Launch, to: &Path) -> Result<Child> {
     command.arg("--").arg(program).arg("--").args(&launch.args);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().context("starting afterimage record")
+    command.spawn().context("cannot start afterimage record")
 }
 
 enum Stream {
@@ -147,7 +147,7 @@ impl Read for Stream {
 
 fn listen(mut stream: Stream, category: Category, to: &Sender<(Category, String)>) {
     let mut bytes = vec![0; 1 << 13];
-    // The beginning of a character whose other bytes have not arrived yet.
+    // Holds the beginning of a character of which more bytes will arrive.
     let mut cut = Vec::new();
     while let Ok(count) = stream.read(&mut bytes)
         && count > 0

@@ -96,7 +96,7 @@ pub fn serve<W: Write + Send + 'static>(
     Ok(())
 }
 
-/// Why debugging ended.
+/// The reason why debugging ended.
 pub(crate) enum Left {
     /// The client has left.
     Over,
@@ -176,7 +176,7 @@ fn recording<W: Write + Send + 'static>(
                     to
                 }
                 None => {
-                    let made = tempfile::tempdir().context("a folder for the recording")?;
+                    let made = tempfile::tempdir().context("cannot make a temporary folder")?;
                     let to = made.path().join("run.aft");
                     folder = Some(made);
                     to

@@ -14,7 +14,7 @@ const LONGEST_LINE: u64 = 1 << 12;
 pub(crate) enum Incoming {
     /// The bytes of a message.
     Message(Vec<u8>),
-    /// The rest of the input cannot be read; the text describes the fault.
+    /// The rest of the input cannot be read. The text describes the fault.
     Broken(String),
     /// The client has left.
     End,

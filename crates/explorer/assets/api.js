@@ -1,4 +1,4 @@
-/** Sends questions to the server. Each is a command with its options. The answer is the JSON that the command writes. */
+/** Sends questions to the server. Each question is a command with its options. The answer is the JSON that the command writes. */
 
 /**
  * An answer.
@@ -59,7 +59,7 @@ function replacing(view) {
 }
 
 /**
- * Asks a question whose answer will probably be needed soon, so that the server has it. Nobody waits for it, and a newer one replaces it.
+ * Asks a question whose answer will probably be needed soon, so that the server has it in time. Nobody waits for this answer, and a newer question replaces the question.
  * @param {string} command
  * @param {Record<string, string | number | boolean | null | undefined>} options
  * @returns {Promise<Answer>}

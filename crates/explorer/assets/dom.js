@@ -59,7 +59,7 @@ const GROUPED = new Intl.NumberFormat("en-US");
 /** Formats a count with all its digits. @param {number} count */
 export const grouped = (count) => GROUPED.format(count);
 
-/** Makes the column of counts as wide as the longest of them. @param {HTMLElement} lines @param {number} most */
+/** Makes the column of counts as wide as the longest count. @param {HTMLElement} lines @param {number} most */
 export const column = (lines, most) => lines.style.setProperty("--digits", String(Math.max(6, grouped(most).length)));
 
 /** @param {number} part @param {number} all */
@@ -100,7 +100,7 @@ export function answered(answer) {
   const partial = answer.doc?.left_out ?? answer.doc?.note;
   return h("div.answered", null,
     h("span.exact", { title: partial ? String(partial) : "Nothing is sampled or estimated" }, partial ? "partial" : "exact"),
-    h("span", { title: "From the question to the answer, in the server" }, answer.kept ? "known" : time(answer.took)),
+    h("span", { title: "The time that the server took to answer" }, answer.kept ? "known" : time(answer.took)),
     h("code", { title: "The command that gives the same answer" }, answer.command),
     copier(answer.command, "Copy command"));
 }
@@ -139,7 +139,7 @@ export function choice(label, options, chosen, choose) {
   return group;
 }
 
-/** Whose code is shown: the user's own, or the libraries' too. @param {string} chosen @param {(value: string) => void} choose */
+/** Creates a choice of the code to show: the user's own code, or also library code. @param {string} chosen @param {(value: string) => void} choose */
 export const whose = (chosen, choose) => choice("Whose code", [["mine", "Mine"], ["all", "All"]], chosen, choose);
 
 /** For each scroller, the controller that ends the list that it shows. @type {WeakMap<HTMLElement, AbortController>} */

@@ -108,7 +108,7 @@ export function flame(text, open) {
   /** @param {Node | null} one */
   const tell = (one) => {
     hovered = one;
-    tip.textContent = one ? `${plain(one.name)} · ${grouped(one.total)} blocks with callees (${share(one.total, root.total)}) · ${grouped(one.own)} own` : "Click to zoom, twice to open the function. Each width is a number of executed blocks.";
+    tip.textContent = one ? `${plain(one.name)} · ${grouped(one.total)} blocks with callees (${share(one.total, root.total)}) · ${grouped(one.own)} own` : "Click to zoom, double-click to open the function. Each width is a number of executed blocks.";
     draw();
   };
   canvas.addEventListener("mousemove", (event) => { const one = under(event); if (one !== hovered) tell(one); });

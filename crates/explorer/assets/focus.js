@@ -125,16 +125,16 @@ export function frame() {
   return chosen ?? frames.find((/** @type {any} */ one) => !one.library && one.source) ?? frames.find((/** @type {any} */ one) => one.source) ?? frames[0] ?? null;
 }
 
-/** Returns the best name of a moment: the arrival at a line, if it is one. @param {any} moment */
+/** Returns the best name of a moment: the arrival at a line, if the moment is one. @param {any} moment */
 export const called = (moment) => (moment.arrives ? `${moment.line}#${moment.arrival}` : moment.at);
 
-/** The question for the name of a moment. @param {number} t @param {number | null} offset @returns {[string, Record<string, any>]} */
+/** Returns the question for the name of a moment. @param {number} t @param {number | null} offset @returns {[string, Record<string, any>]} */
 export const namedAt = (t, offset) => ["moment", { at: `t=${t}`, offset: offset ?? undefined }];
 
-/** The question for the stack and its variables. @param {string} at @returns {[string, Record<string, any>]} */
+/** Returns the question for the stack and its variables. @param {string} at @returns {[string, Record<string, any>]} */
 export const stateAt = (at) => ["state", { at, depth: 24 }];
 
-/** The question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] @param {{ from?: string, to?: string }} [range] @returns {[string, Record<string, any>]} */
+/** Returns the question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] @param {{ from?: string, to?: string }} [range] @returns {[string, Record<string, any>]} */
 export const executionsOf = ({ file, line }, by, range = {}) => ["executions", { at: `${file}:${line}`, limit: 2000, by, ...range }];
 
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */

@@ -50,7 +50,7 @@ async function show(into, name) {
       : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
     const often = stretched ? " in the whole run" : "";
     const figures = h("div.figures", null, numbers, h("div.who", null, h("h3", null, `Called by${often}`), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, `Calls${often}`), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody"))));
-    fill(into, h("div.function", null, h("div.title", null, h("h1", null, named(own.function.name)), choice("What of it", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
+    fill(into, h("div.function", null, h("div.title", null, h("h1", null, named(own.function.name)), choice("What to show", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
       figures,
       body, stretched ? null : answered(all)));
     let first = early;
@@ -92,7 +92,7 @@ async function list(into) {
 
 /** Asks for the counts in the range, if one is chosen. @param {string} id */
 const ranged = (id) => (focus.from && focus.to ? ask("flow", { function: id, from: `t=${focus.from}`, to: `t=${focus.to}` }, "flow") : null);
-/** Shows the range, and a link that leaves it. */
+/** Shows the range, and a button that leaves it. */
 const stretch = () => h("p.note", null, `Counts from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))} `, h("button", { type: "button", onclick: () => go({ from: "", to: "" }) }, "Count the whole run"));
 
 /** Asks for the data from which the control-flow graph is drawn. @param {string} id */
@@ -111,7 +111,7 @@ async function flow(body, answers) {
   fill(body, part && stretch(), panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, rows, taken, (offset) => go({ view: "source", at: `@0x${offset.toString(16)}`, file: "", line: "" })), answered(part ?? blocks)));
 }
 
-/** The number of blocks that are shown of a way. */
+/** The maximum number of blocks to show of a path. */
 const WAY = 60;
 
 /** @param {HTMLElement} body @param {string} id */
@@ -122,7 +122,7 @@ async function paths(body, id) {
   const answer = part ?? await ask("paths", { function: id, limit: 200, blocks: WAY }, "paths");
   const { rows, totals, available } = part ? { rows: part.doc.traces.slice(0, 200), totals: { traces: part.doc.traces.length, calls: part.doc.calls }, available: part.doc.traces.length } : answer.doc;
   const most = rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.calls), 1);
-  fill(body, part && stretch(), panel("Unique paths", `${counted(totals.traces, "different way")} in ${counted(totals.calls, "call")}${part ? " that begin in the range" : ""}`, h("div.twin", { tabindex: 0, role: "region", "aria-label": "Unique paths" }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "Calls"), h("th.n", null, "Share"), h("th.n", null, "Blocks"), h("th", null, "Way"))),
+  fill(body, part && stretch(), panel("Unique paths", `${counted(totals.traces, "different path")} in ${counted(totals.calls, "call")}${part ? " that begin in the range" : ""}`, h("div.twin", { tabindex: 0, role: "region", "aria-label": "Unique paths" }, h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "#"), h("th.n", null, "Calls"), h("th.n", null, "Share"), h("th.n", null, "Blocks"), h("th", null, "Path"))),
     h("tbody", null, rows.map((/** @type {any} */ row) => { const bar = h("span.bar", null); bar.style.width = `${(100 * row.calls) / most}%`; return h("tr", null, h("td.n", null, row.trace), h("td.n", null, grouped(row.calls)), h("td.n.share", null, bar, share(row.calls, totals.calls)), h("td.n", null, grouped(row.length)), h("td", null, h("code.way", null, (row.blocks ?? row.beginning ?? []).slice(0, WAY).join(" → "), row.length > WAY ? " …" : ""))); })))),
   available > rows.length && h("p.more", null, `${grouped(available)} in all`), answered(answer)));
 }
@@ -139,7 +139,7 @@ async function calls(body, id, own) {
   const which = h("input", { type: "text", size: 8, value: String(first), "aria-label": "From call number", onchange: () => go({ call: which.value.replaceAll(",", "") }) });
   const rows = h("tbody", null, h("tr", null, h("td", { colspan: 4 }, loading())));
   const foot = h("div", null);
-  fill(body, within.count !== undefined && stretch(), panel("Calls", [h("button", { type: "button", disabled: first <= begin, "aria-label": "Calls before", onclick: () => go({ call: String(Math.max(begin, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: last >= end, "aria-label": "Calls after", onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, within.count === undefined ? `of ${grouped(own.calls)}` : `of ${grouped(begin)} to ${grouped(end)}, which begin in the range`)],
+  fill(body, within.count !== undefined && stretch(), panel("Calls", [h("button", { type: "button", disabled: first <= begin, "aria-label": "Previous calls", onclick: () => go({ call: String(Math.max(begin, first - PAGE)) }) }, "◂"), h("label", null, "from # ", which), h("button", { type: "button", disabled: last >= end, "aria-label": "Next calls", onclick: () => go({ call: String(first + PAGE) }) }, "▸"), h("span.soft", null, within.count === undefined ? `of ${grouped(own.calls)}` : `of ${grouped(begin)} to ${grouped(end)}, which begin in the range`)],
     h("table.list", null, h("thead", null, h("tr", null, h("th.n", null, "Call"), h("th.n", null, "t"), h("th", null, "Arguments"), h("th", null, "Result"))), rows), foot));
   const [called, given] = await Promise.all([ask("trace", { level: "call", function: id, from: `${id}#${first}`, limit: last - first + 1 }, "calls"), parameters(id, first, last)]);
   const times = new Map(called.rows.map((row) => [row.call, row.t]));
@@ -154,7 +154,7 @@ async function calls(body, id, own) {
  * @param {string} id @param {number} first @param {number} last @returns {Promise<(call: number) => string>}
  */
 async function parameters(id, first, last) {
-  // The caller is needed for finding the result.
+  // The caller is needed to find the result.
   const { doc } = await ask("state", { at: `${id}#${first}`, depth: 2 }, "call");
   const { variables, locals } = doc.frames[0];
   const wanted = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => one.name);

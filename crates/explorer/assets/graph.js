@@ -12,7 +12,7 @@ export function graph(shape, blocks, edges, open) {
   const most = Math.max(1, ...blocks.map((row) => row.count));
   const nodes = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit" || shape.edges.some((/** @type {any} */ edge) => edge.to === one.block));
   if (nodes.length > 400) return h("p.note", null, `The function has ${grouped(nodes.length)} blocks: too many for a picture. The counts are in Source, line by line.`);
-  // The layer of a block is the length of the longest path to it without back edges. Without them, the search ends.
+  // The layer of a block is the length of the longest path to it without back edges. Without back edges, the search ends.
   const ahead = shape.edges.filter((/** @type {any} */ edge) => !edge.back);
   const layer = new Map([[shape.root, 0]]);
   for (let round = 0, changed = true; changed && round <= nodes.length; round += 1) {

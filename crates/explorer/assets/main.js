@@ -154,7 +154,7 @@ async function begin() {
   try {
     const kept = localStorage.getItem("afterimage-theme");
     if (kept) document.documentElement.dataset.theme = kept;
-  } catch { /* as above */ }
+  } catch { /* the browser may not allow storage */ }
   if (!document.documentElement.dataset.theme)
     document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   Object.assign(page, await told("page"));
@@ -167,7 +167,7 @@ async function begin() {
   view();
   moment();
   if (focus.at) void stand();
-  void learn().catch(() => { /* names stay whole */ });
+  void learn().catch(() => { /* names are then shown in full */ });
   void progress();
 }
 

@@ -147,9 +147,9 @@ export function moves() {
   /** @param {string} sign @param {string} title @param {() => any} act */
   const button = (sign, title, act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);
   return h("div.moves", { role: "toolbar", "aria-label": "Moves" },
-    button("⇤", "Execution of the line before (C)", () => execution(-1)),
+    button("⇤", "Previous execution of the line (C)", () => execution(-1)),
     button("↖", "Back to the call (F)", () => out(true)),
-    button("←", "Line before, over calls (N)", () => line(true, true)),
+    button("←", "Previous line, over calls (N)", () => line(true, true)),
     button("→", "Next line, over calls (n)", () => line(false, true)),
     button("↘", "Next line, into calls (s)", () => line(false, false)),
     button("↗", "Out of the call (f)", () => out(false)),

@@ -1,4 +1,4 @@
-/** Names of functions as people write them: without the types of parameters, versions of libraries and default arguments. */
+/** Shortens names of functions to the form that people write, without the types of parameters, versions of libraries and default arguments. */
 import { ask } from "./api.js";
 import { h } from "./dom.js";
 
@@ -11,7 +11,7 @@ export const plain = (name) => short.get(name) ?? name;
 /** Returns the parts of a name, with allowed line breaks between them, as in `bank::main`. @param {string} name */
 const parts = (name) => plain(name).split(/(?<=::)/).flatMap((part, index) => (index ? [h("wbr", null), part] : [part]));
 
-/** Creates an element for a name, which is replaced by the short form once that is known. @param {string} name */
+/** Creates an element for a name, which changes to the short form once it is known. @param {string} name */
 export const named = (name) => h("span", { "data-name": name, title: name }, parts(name));
 
 /** Asks for the short forms. */

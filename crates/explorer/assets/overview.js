@@ -106,9 +106,9 @@ function bytes(writes) {
     }
   }
   if (!lines[lines.length - 1].hasChildNodes()) lines.pop();
-  const about = h("div.chosen", { "aria-live": "polite" }, h("span.soft", null, "Click a byte, or choose one with the arrow keys: when it was printed, and why."));
+  const about = h("div.chosen", { "aria-live": "polite" }, h("span.soft", null, "Click a byte, or choose one with the arrow keys, to see when it was printed, and why."));
   let chosen = -1;
-  const box = h("div.printed", { tabindex: 0, role: "group", "aria-label": "What the program printed. Arrow keys choose a byte; Enter explains it", "data-own-keys": "",
+  const box = h("div.printed", { tabindex: 0, role: "group", "aria-label": "The output of the program. The arrow keys choose a byte, and Enter explains it", "data-own-keys": "",
     onclick: (/** @type {MouseEvent} */ clicked) => {
       const unit = /** @type {HTMLElement} */ (clicked.target).closest("[data-unit]");
       if (unit) choose(Number(/** @type {HTMLElement} */ (unit).dataset.unit));
@@ -205,6 +205,6 @@ async function showFacts(into) {
   const { doc } = await ask("info", {}, "facts");
   /** @type {[string, string][]} */
   const rows = [["Recorded", new Date(doc.recorded_unix * 1000).toLocaleString("en-GB")], ["Host calls", grouped(doc.host_calls ?? 0)],
-    ["File", counted(doc.length, "byte")], ["In it", ["log", ...doc.lenses].join(", ")], ["Engine", doc.engine.split(" ").slice(0, 2).join(" ")]];
+    ["File", counted(doc.length, "byte")], ["Contents", ["log", ...doc.lenses].join(", ")], ["Engine", doc.engine.split(" ").slice(0, 2).join(" ")]];
   fill(into, panel("Recording", null, h("dl.facts", null, rows.map(([name, what]) => h("div", null, h("dt", null, name), h("dd", null, what))))));
 }

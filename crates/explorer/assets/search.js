@@ -96,7 +96,7 @@ async function lines(query) {
   return found;
 }
 
-/** What was printed to each stream, as hexadecimal digits. */
+/** The output to each stream, as hexadecimal digits. */
 const printed = once(async () => {
   const { doc } = await ask("output");
   return ["stdout", "stderr"].map((stream) => ({ stream, hex: /** @type {string} */ (doc.writes.filter((/** @type {any} */ one) => one.stream === stream).map((/** @type {any} */ one) => one.bytes).join("")) }));

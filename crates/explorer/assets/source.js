@@ -134,12 +134,12 @@ function begin(key, answer) {
 /** Returns a line of the open file in the form that commands take. @param {number} line */
 const place = (line) => `${open?.doc.name}:${line}`;
 
-/** The index of the line at the moment, if values are shown in a row below it; otherwise -1. @param {any} stands */
+/** Returns the index of the line at the moment, if values are shown in a row below it; otherwise -1. @param {any} stands */
 const below = (stands) => (open && stands?.file === open.doc.file ? open.doc.lines.findIndex((/** @type {any} */ row) => row.line === stands.line && beside(row, true)) : -1);
-/** The row of a line. @param {number} index */
+/** Returns the row of a line. @param {number} index */
 const rowOf = (index) => (open && open.values >= 0 && index > open.values ? index + 1 : index);
 
-/** The row of a line, or of the values at the moment. The last row is empty if there are no values. @param {number} at */
+/** Creates the row of a line, or of the values at the moment. The last row is empty if there are no values. @param {number} at */
 function row(at) {
   // Until the instructions are known, the list still shows the source.
   if (!open) return h("div.row", null);
@@ -268,7 +268,7 @@ async function strip(file, line) {
       to.globalAlpha = 1;
       if (now) { to.fillStyle = color("moment"); to.fillRect(x(now.t), 1, 2, 24); }
     };
-    const which = h("input", { type: "text", size: 7, value: onIt ? now.arrival : by ? by : "", inputmode: "numeric", "aria-label": "Which execution", onchange: () => {
+    const which = h("input", { type: "text", size: 7, value: onIt ? now.arrival : by ? by : "", inputmode: "numeric", "aria-label": "Number of the execution", onchange: () => {
       const number = Number(which.value.replaceAll(",", ""));
       if (Number.isSafeInteger(number) && number >= 1 && number <= count) go({ at: `${place(line)}#${number}`, file: "", line: "" });
       else say(`The line has executions 1 to ${grouped(count)}.`);
@@ -277,7 +277,7 @@ async function strip(file, line) {
       onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") void step(pressed.shiftKey ? -1 : 1); } });
     const step = (/** @type {1 | -1} */ by_) => known.moment ? execution(by_, where.value.trim().replace(/^where\s+/, ""), place(line)) : go({ at: `${place(line)}#${by_ > 0 ? 1 : "last"}`, file: "", line: "" });
     const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => any} */ act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);
-    fill(into, h("div.controls", null, h("strong", null, place(line)), button("⇤", "First execution", () => go({ at: `${place(line)}#1`, file: "", line: "" })), button("◂", "Execution before (C)", () => step(-1)),
+    fill(into, h("div.controls", null, h("strong", null, place(line)), button("⇤", "First execution", () => go({ at: `${place(line)}#1`, file: "", line: "" })), button("◂", "Previous execution (C)", () => step(-1)),
       h("label", null, "# ", which), h("span.soft", null, `of ${grouped(count)}${within < count ? `, ${grouped(within)} in the range` : ""}`), button("▸", "Next execution (c)", () => step(1)), button("⇥", "Last execution", () => go({ at: `${place(line)}#last`, file: "", line: "" })),
       where, executions.length < within && h("span.soft", null, `${grouped(executions.length)} shown, evenly`)), h("div.plot", null, canvas));
     draw();

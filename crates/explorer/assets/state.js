@@ -13,7 +13,7 @@ let body;
 /** @param {HTMLElement} into */
 export function dock(into) {
   body = h("div.body", null);
-  fill(into, h("div.head", null, h("h2", null, "State"), choice("What of it", [["variables", "Variables"], ["memory", "Memory"]], tab, (value) => { tab = value; show(); })), body);
+  fill(into, h("div.head", null, h("h2", null, "State"), choice("What to show", [["variables", "Variables"], ["memory", "Memory"]], tab, (value) => { tab = value; show(); })), body);
   onmoment(show);
   window.addEventListener("popstate", show);
   show();
@@ -129,7 +129,7 @@ async function memory() {
   const table = h("div", null, loading());
   const input = h("input", { type: "text", value: address, "aria-label": "Address", size: 10, spellcheck: "false" });
   const form = h("form.address", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); address = input.value.trim(); void look(); } }, h("label", null, "From ", input), h("button", { type: "submit" }, "Show"),
-    h("button.quiet", { type: "button", "aria-label": "64 bytes before", onclick: () => step(-64) }, "−64"), h("button.quiet", { type: "button", "aria-label": "64 bytes further", onclick: () => step(64) }, "+64"));
+    h("button.quiet", { type: "button", "aria-label": "Previous 64 bytes", onclick: () => step(-64) }, "−64"), h("button.quiet", { type: "button", "aria-label": "Next 64 bytes", onclick: () => step(64) }, "+64"));
   const step = (/** @type {number} */ by) => { address = `0x${Math.max(0, Number(address) + by).toString(16)}`; input.value = address; void look(); };
   fill(body, form, table);
   const look = async () => {

@@ -79,7 +79,7 @@ function row(rows, index, most) {
     ondblclick: () => { if (one.ran ?? one.count) go({ at: `${place}#1` }); } }, heat, h("span.count", { title: counted(one.count, "execution") }, one.count ? grouped(one.count) : ""),
   h("span.offset", null, place), h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, one.text),
   lines && h("span.from", null, `${base(lines.file)}:${lines.line}`),
-  one.ran ?? one.count ? h("button.goes", { type: "button", tabindex: -1, title: "To its first execution", onclick: () => go({ at: `${place}#1` }) }, "go")
+  one.ran ?? one.count ? h("button.goes", { type: "button", tabindex: -1, title: "Go to its first execution", onclick: () => go({ at: `${place}#1` }) }, "go")
     : h("button.whynot", { type: "button", tabindex: -1, title: "Why did it never run?", onclick: () => go({ view: "why", about: `not:${place}` }) }, "why not?"));
 }
 

@@ -38,7 +38,7 @@ async function show(into) {
   const body = h("div.body", null, loading("Following the run back …"));
   const isVariable = asked.options.var;
   const heading = h("h1", null, asked.title);
-  fill(into, h("div.why", null, h("div.title", null, heading, asked.command === "why" && asked.options.at && choice("What about it", /** @type {[string, string][]} */ ([["origin", "Origin"], ...(isVariable ? [["history", "History"]] : []), ["uses", "Uses"]]), form, (value) => { form = value; void answer(); })), body));
+  fill(into, h("div.why", null, h("div.title", null, heading, asked.command === "why" && asked.options.at && choice("What to show", /** @type {[string, string][]} */ ([["origin", "Origin"], ...(isVariable ? [["history", "History"]] : []), ["uses", "Uses"]]), form, (value) => { form = value; void answer(); })), body));
   const answer = async () => {
     fill(body, loading("Following the run …"));
     fill(heading, !asked.options.at || asked.command !== "why" ? asked.title : form === "uses" ? `Who used what ${focus.at} computed?` : isVariable && form === "history" ? `What did ${isVariable} hold?` : asked.title);
@@ -109,13 +109,13 @@ function folded(hidden, item) {
   return made;
 }
 
-/** The steps of an entry. @param {any} entry @returns {Step[]} */
+/** Returns the steps of an entry. @param {any} entry @returns {Step[]} */
 function entry(entry) {
   if (entry.step === "led") {
     return entry.frames.map((/** @type {any} */ one) => ({ kind: "led", library: Boolean(one.place.library), from: one.place.called_from, made: h("div", null, goes(one.place), one.branch && h("p.detail", null, "led there by ", goes(one.branch.place), one.branch.value && ` decided by ${one.branch.value}`)) }));
   }
   if (entry.step === "moved") {
-    // Join moves in the same line to one step.
+    // Join moves on the same line into one step.
     const groups = /** @type {any[]} */ ([]);
     for (const move of entry.moves) {
       const at = move.place.around ?? move.place.source;
@@ -153,7 +153,7 @@ function chosen(moves) {
 /** Shows the values of a variable each time the run was at this line. @param {HTMLElement} body @param {string} name */
 async function history(body, name) {
   const place = known.moment?.line ?? focus.at?.replace(/#.*/, "");
-  if (!place || place.startsWith("t=")) return fill(body, empty("Choose a moment at a line first: history is what the variable held each time that the run came there."));
+  if (!place || place.startsWith("t=")) return fill(body, empty("Choose a moment at a line first. The history shows the variable each time that the run reached this line."));
   const found = await ask("values", { at: place, var: name, limit: 2000 }, "history");
   const { instances, count } = found.doc;
   fill(body, h("p.about", null, `What ${name} held before each of ${counted(count, "arrival")} at ${place}`),
@@ -168,8 +168,8 @@ async function uses(body) {
     statement.uses?.length ? h("ol.chain", null, statement.uses.map((/** @type {any} */ use) => h("li.step.computed", null, h("span.dot", null), h("div", null,
       h("p.what", null, h("span.verb", null, use.to === "block" ? "let it run" : `as ${use.role} of`), h("span.val", null, use.operator ?? counted(use.statements ?? 0, "statement")), use.values?.[0] && h("span.val", null, `→ ${use.values[0].text}`)),
       h("button.place", { type: "button", onclick: () => import("./focus.js").then(({ goto }) => goto(use.t, use.offset ?? null, { view: "why", about: "value" })) }, h("span.where", null, use.source ? `${base(use.source.file)}:${use.source.line}` : use.function?.name ?? ""), h("code", null, `t=${grouped(use.t)}`))))))
-      : empty("Nobody used it."), statement.more ? h("p.soft", null, `and ${grouped(statement.more)} more`) : null));
-  fill(body, h("p.about", null, `What depends directly on what ${focus.at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
+      : empty("Nothing used it."), statement.more ? h("p.soft", null, `and ${grouped(statement.more)} more`) : null));
+  fill(body, h("p.about", null, `The direct uses of what ${focus.at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
 }
 
 /** Parses a byte of input: `27:./signed.lua`, or `27:` for standard input. @param {string} text */
@@ -198,7 +198,7 @@ async function influence(body, options) {
     }));
   };
   list(own);
-  fill(body, h("div.about", null, h("p.follows", null, follows, h("span.soft", null, options.thin ? " Only what was computed from its value. Left out: what it decided, and addresses computed from it." : " Values, what they decided, and addresses computed from them.")), h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend${bytes === 1 ? "s" : ""} on it.` : "No byte of output depends on it."} ${counted(statements, "statement")} do${statements === 1 ? "es" : ""}, in ${counted(executions, "execution")}.`),
+  fill(body, h("div.about", null, h("p.follows", null, follows, h("span.soft", null, options.thin ? " Only values computed from the byte, without the decisions and addresses that depend on it." : " Values computed from the byte, and the decisions and addresses that depend on it.")), h("p.said", null, `The byte is ${shown}. ${bytes ? `${counted(bytes, "byte")} of output depend${bytes === 1 ? "s" : ""} on it.` : "No byte of output depends on it."} ${counted(statements, "statement")} do${statements === 1 ? "es" : ""}, in ${counted(executions, "execution")}.`),
     h("p", null, h("button.place", { type: "button", onclick: () => go({ view: "source", at: `t=${t}`, file: "", line: "" }) }, h("span.where", null, `t=${grouped(t)}`), "where it was read"))),
   panel("Output that depends on it", bytes ? counted(bytes, "byte") : null, outputs.length ? out : empty("Nothing that was printed depends on it."), outputs.length > 200 ? h("p.more", null, `and ${grouped(outputs.length - 200)} stretches more`) : null),
   panel("Lines that depend on it", own.length < lines.length ? [whose("mine", (code) => list(code === "mine" ? own : lines)), `${grouped(own.length)} of ${counted(lines.length, "line")}; the others are in library code`] : counted(own.length, "line"),
@@ -253,7 +253,7 @@ function others(cause) {
   switch (cause.kind) {
     case "table": return `This call through a table was executed ${counted(cause.times, "time")} and never called ${name}; the last time it called ${plain(cause.called?.name ?? "the host")}.`;
     case "ended": return `Control went there ${counted(cause.times, "time")}, but ${cause.stood ? "the run ended before it came back." : "an exception left the function."}`;
-    case "stopped": return "The run ended in this block, before it got there.";
+    case "stopped": return "The run ended in this block, before control reached the place.";
     case "host": return `Only the host could have called ${name}, and it did not.`;
     default: return `Nothing in the program calls ${name}.`;
   }

@@ -1,5 +1,5 @@
-//! Answers questions in the form of commands, with the same options, and with the JSON that the
-//! command writes.
+//! Answers questions that have the form of commands. The options are those of the command, and the
+//! answer is the JSON that the command writes.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) enum Lane {
     Counts,
     /// Answers that need the path.
     Path,
-    /// What was printed: without values, the run is followed for it.
+    /// Answers about the output. Without values, the run is followed to find it.
     Output,
     /// Answers that need values.
     Values,
@@ -218,9 +218,9 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         },
         body: asked.out,
         is_final: match command {
-            // Lenses may be built.
+            // The answer changes when a lens is built.
             "info" => false,
-            // The program may still be running.
+            // A running program may print more.
             "output" => session.file().end().is_ok_and(|end| end.is_some()),
             // Some arrivals can be counted only after the path is built.
             "moment" => check::is_built(session, Needs::Path),

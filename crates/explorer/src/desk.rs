@@ -3,7 +3,7 @@
 //! Questions about the file, the counts, the path and the values wait in separate lanes, so that
 //! long questions do not delay quick ones. In a lane, questions are answered one after another, and
 //! later questions use the data that earlier questions built. The page asks ahead for the moments
-//! that a step would lead to, in a lane of their own.
+//! that a step could lead to. These questions have a separate lane.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +28,7 @@ use crate::works::Works;
 /// change.
 const KEPT: usize = 64 << 20;
 
-/// The view that asks ahead, without the page's own name.
+/// The end of the name of a view that asks ahead.
 const AHEAD: &str = " ahead";
 
 /// The time for which a question waits if it has already been asked ahead.
@@ -44,7 +44,7 @@ pub(crate) struct Desk {
     standing: Standing,
     lanes: Lanes,
     kept: Mutex<Kept>,
-    /// Signals that a question that was asked ahead has its answer, or has none.
+    /// Signals that a question asked ahead was answered, or has failed.
     foreseen: Condvar,
 }
 

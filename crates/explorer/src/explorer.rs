@@ -120,10 +120,10 @@ impl Explorer {
         format!("{}#at={}", self.url(), encoded(position))
     }
 
-    /// Answers until the process ends.
+    /// Answers requests until the process ends.
     pub fn serve(self) {
         for stream in self.listener.incoming() {
-            // A client that left while it was waiting is ignored.
+            // Ignore a client that left while it was waiting.
             let Ok(stream) = stream else { continue };
             let open = Open::of(&self.shared);
             if open.count > CONNECTIONS {
@@ -138,7 +138,7 @@ impl Explorer {
     }
 }
 
-/// Opens the requested port, or the next free one.
+/// Opens the requested port or, without a request, the first free port from [`Explorer::PORT`] on.
 fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
     let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     if let Some(port) = port {

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 
 use crate::http::{Request, Response};
 
-/// A secret that only the user's browser knows: 128 random bits.
+/// Checks requests against a token that only the user's browser knows: 128 random bits.
 pub(crate) struct Guard {
     token: String,
     hosts: [String; 2],

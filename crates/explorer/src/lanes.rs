@@ -1,9 +1,9 @@
 //! Decides when each question is answered.
 //!
-//! In each lane, questions are answered one after another. A newer question of a view takes the
-//! place of an older one: a waiting question is dropped, and a question that is being answered is
-//! asked to stop. Only builds can be stopped at once. If the older question does not stop soon, it
-//! is abandoned. Its answer is then dropped, and the newer question no longer waits for it.
+//! In each lane, questions are answered one after another. A newer question of a view replaces an
+//! older one. A waiting question is dropped. A question that is being answered is asked to stop.
+//! Only builds can be stopped at once. If the older question does not stop soon, it is abandoned.
+//! Its answer is then dropped, and the newer question no longer waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -57,7 +57,7 @@ pub(crate) struct Answering {
     milliseconds: u64,
 }
 
-/// A place in a lane, which is released when this is dropped.
+/// A place in a lane, which is released when this value is dropped.
 pub(crate) struct Taken<'l> {
     lanes: &'l Lanes,
     number: u64,

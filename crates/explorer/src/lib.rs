@@ -1,8 +1,8 @@
 //! Shows a recorded run as a page: a page to explore (`afterimage explore`), and a page to send
 //! (`afterimage report`).
 //!
-//! Input: a recording. Output: a server on the loopback address, for the browser of the same user.
-//! The page is a client of the documented JSON. Each question is a command with its options (`GET
+//! A server on the loopback address serves the recording to the browser of the same user. The page
+//! is a client of the documented JSON. Each question is a command with its options (`GET
 //! TOKEN/api/state?at=parser.c:42%237`), and the answer is the command's output with `--format
 //! json`. The analyses of the run are in other crates.
 //!

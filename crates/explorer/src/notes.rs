@@ -8,8 +8,8 @@
 //!
 //! The discount is larger than the fee.
 //! ```
-//! Each note is a heading of the second level, the moment, and text. Text before the first one
-//! stays as it is.
+//! Each note is a heading of the second level, the moment, and text. Text before the first note
+//! stays unchanged.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -35,8 +35,8 @@ pub(crate) struct Note {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     pub notes: Vec<Note>,
-    /// The contents of the file when it was read. Clients send them back when they save, so that
-    /// changes in the meantime are not overwritten.
+    /// The contents of the file when it was read. Clients send the contents back when they save
+    /// notes, so that changes in the meantime are not overwritten.
     #[serde(default)]
     pub before: String,
 }
@@ -66,7 +66,7 @@ pub(crate) fn load(recording: &Path) -> Result<Notes> {
     Ok(Notes { notes, before })
 }
 
-/// Writes all notes. They replace the notes that existed when `notes` were read.
+/// Writes all notes. The new notes replace the notes that existed when `notes` were read.
 ///
 /// # Errors
 /// If the file has changed in the meantime, or cannot be written.

@@ -74,18 +74,18 @@ impl Parameters {
         limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
     }
 
-    /// Takes a string, if it is given.
+    /// Removes a parameter, and returns its value, if it is given.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Takes a string, which must be given.
+    /// Removes a required parameter, and returns its value.
     pub fn needed(&mut self, name: &str) -> Result<String> {
         self.text(name).ok_or_else(|| anyhow!("{name} is missing"))
     }
 
-    /// Takes a flag. Returns whether it is given.
+    /// Removes a flag. Returns whether it was given.
     pub fn flag(&mut self, name: &str) -> Result<bool> {
         match self.text(name) {
             None => Ok(false),
@@ -94,7 +94,7 @@ impl Parameters {
         }
     }
 
-    /// Takes and parses a parameter, if it is given.
+    /// Removes and parses a parameter, if it is given.
     pub fn parsed<T: FromStr>(&mut self, name: &str, what: &str) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -105,7 +105,7 @@ impl Parameters {
             .map_err(|_| anyhow!("{name} {text}: give {what}"))
     }
 
-    /// Takes a number from 1 on, if it is given.
+    /// Removes a parameter that is a number from 1 on, if it is given.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
         match self.parsed(name, "a number from 1 on")? {
             Some(0) => bail!("{name} 0: give a number from 1 on"),
@@ -113,7 +113,7 @@ impl Parameters {
         }
     }
 
-    /// Takes one of several words, if it is given.
+    /// Removes a parameter that is one of several words, if it is given.
     pub fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);

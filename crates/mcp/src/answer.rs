@@ -1,4 +1,4 @@
-//! Builds answers: each is a document and its text.
+//! Builds answers, each a document together with its text.
 
 use std::io::Write;
 
@@ -37,7 +37,7 @@ pub(crate) struct Next {
     pub tool: &'static str,
     /// Its arguments.
     pub arguments: Map<String, Value>,
-    /// Its subject.
+    /// The subject of the call, in words.
     pub about: String,
     /// Whether its subject is in the user's own code and not in a library, or is the only way back
     /// to that code.
@@ -142,7 +142,7 @@ impl ToolResult {
     }
 }
 
-/// Returns the result of a failed call: one sentence, and the call that would work.
+/// Returns the result of a failed call: one sentence, and a call that would work.
 pub(crate) fn failure(why: &str, next: &[Next]) -> Value {
     let mut text = vec![visible(&commands_as_calls(why)).replace('\n', " ")];
     for next in next {

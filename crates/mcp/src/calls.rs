@@ -76,7 +76,7 @@ fn call(text: &str) -> Option<(String, usize)> {
             (None, Some(name)) => {
                 arguments.insert(name, Value::String(word));
             }
-            // The first such word is the recording; later words without an option are prose.
+            // The first word without an option is the recording. Later such words are prose.
             (None, None) if is_first => is_first = false,
             (None, None) => break,
         }

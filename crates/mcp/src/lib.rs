@@ -1,7 +1,7 @@
-//! Recordings for agents: a server of the Model Context Protocol over two streams.
+//! Serves recordings to agents over the Model Context Protocol, on two streams.
 //!
-//! Input and output are lines of JSON-RPC. Each tool is a question of the library [`afterimage`];
-//! its answer has at most [`LINES`] lines of text, and the same content as a document described in
+//! Input and output are lines of JSON-RPC. Each tool asks a question of the library [`afterimage`].
+//! Its answer has at most [`LINES`] lines of text, and the same content as a document described in
 //! `docs/JSON.md`. Tools keep no state: every call names the recording, and every answer names the
 //! calls that may come next.
 //!

@@ -67,7 +67,7 @@ impl Roots {
         self.0.iter().any(|root| path.starts_with(root))
     }
 
-    /// Returns the shortest name of a path.
+    /// Returns a path relative to the root that contains it.
     pub(crate) fn named(&self, path: &Path) -> String {
         let inner = self.0.iter().find_map(|root| path.strip_prefix(root).ok());
         inner.unwrap_or(path).display().to_string()

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message per line.
+//! Reads and writes messages of JSON-RPC 2.0, one per line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -56,7 +56,7 @@ pub(crate) enum Message {
 }
 
 /// Reads the next message. Returns `None` at the end of the input. If the message is faulty,
-/// returns the fault with the id of the request.
+/// returns the fault with the id of the request, if known.
 pub(crate) fn read(
     input: &mut dyn BufRead,
 ) -> io::Result<Option<Result<Message, (Value, RpcError)>>> {
@@ -98,7 +98,7 @@ fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     let unnamed = |error| (Value::Null, error);
     let value: Value = serde_json::from_slice(line).map_err(|error| {
         let why = if error.is_eof() {
-            format!("half a message: {error}")
+            format!("incomplete message: {error}")
         } else {
             format!("this is not JSON: {error}")
         };
@@ -121,19 +121,19 @@ fn parse(line: &[u8]) -> Result<Message, (Value, RpcError)> {
     }
     let named = |error| (id.clone().unwrap_or(Value::Null), error);
     if object.get("jsonrpc") != Some(&json!("2.0")) {
-        return Err(named(RpcError::invalid("\"jsonrpc\" has to be \"2.0\"")));
+        return Err(named(RpcError::invalid("\"jsonrpc\" must be \"2.0\"")));
     }
     if object.contains_key("result") || object.contains_key("error") {
         return Ok(Message::Response);
     }
     let method = match object.remove("method") {
         Some(Value::String(method)) => method,
-        _ => return Err(named(RpcError::invalid("\"method\" has to be a string"))),
+        _ => return Err(named(RpcError::invalid("\"method\" must be a string"))),
     };
     let parameters = match object.remove("params") {
         None => Map::new(),
         Some(Value::Object(parameters)) => parameters,
-        Some(_) => return Err(named(RpcError::invalid("\"params\" has to be an object"))),
+        Some(_) => return Err(named(RpcError::invalid("\"params\" must be an object"))),
     };
     Ok(match id {
         Some(id) => Message::Request {

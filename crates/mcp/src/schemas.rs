@@ -1,4 +1,4 @@
-//! JSON Schemas of arguments and answers.
+//! Creates the JSON Schemas of arguments and answers.
 
 use afterimage::present::document::{Description, descriptions};
 use schemars::generate::SchemaSettings;
@@ -62,7 +62,7 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
             "recording": { "type": "string", "description": "The recording, as the call named it." },
             "shortened": {
                 "type": "object",
-                "description": "Lists of the report that were cut: where, and how many entries each had.",
+                "description": "The lists of the report that were cut: the place of each, and its original number of entries.",
                 "additionalProperties": { "type": "integer" },
             },
             "more": {
@@ -73,9 +73,9 @@ pub(crate) fn answer(reports: Vec<Value>) -> Value {
             "notes": {
                 "type": "array",
                 "items": { "type": "string" },
-                "description": "What the caller should know about the recording and this answer.",
+                "description": "Notes about the recording and this answer.",
             },
-            "untrusted": { "type": "string", "description": "Which parts are data of the recorded program." },
+            "untrusted": { "type": "string", "description": "The parts that are data of the recorded program." },
         },
         "required": ["recording", "totals", "report", "next", "more", "notes", "untrusted"],
     });

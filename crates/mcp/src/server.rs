@@ -176,7 +176,7 @@ impl Server<'_> {
         let arguments = match parameters.remove("arguments") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(RpcError::parameters("\"arguments\" has to be an object")),
+            Some(_) => return Err(RpcError::parameters("\"arguments\" must be an object")),
         };
         let token = parameters
             .get("_meta")

@@ -1,4 +1,4 @@
-//! The open recordings, by their paths.
+//! Keeps recordings open, and finds them by their paths.
 //!
 //! A recording stays open between calls, so that the next answer is fast. Before each call its file
 //! is checked. A file changed by another process is opened again, and a file that was replaced or
@@ -61,7 +61,7 @@ impl Sessions {
         }
     }
 
-    /// Forgets everything.
+    /// Closes all recordings.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
     }

@@ -13,7 +13,7 @@ use crate::document::{Document, TakeRows};
 use crate::number::grouped;
 use crate::steps::StepScene;
 
-/// The bytes with which the binary form begins.
+/// The magic bytes at the start of the binary form.
 const MAGIC: &[u8; 8] = b"AFADDRS1";
 
 /// Returns the next addresses of a load or store, or `None` at the end.
@@ -47,8 +47,8 @@ pub fn accessed_text(
     Ok(false)
 }
 
-/// All addresses that loads and stores accessed. The addresses of each instruction are in order and
-/// without gaps. Accesses that trapped are not included.
+/// All addresses that loads and stores accessed. The addresses of each instruction are in the order
+/// of its executions, without gaps. Accesses that trapped are not included.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AccessedHead {}
 
@@ -61,7 +61,7 @@ impl Document for AccessedHead {
 /// The addresses of consecutive executions of a load or store.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AccessedRow {
-    /// Its function.
+    /// The function of the load or store.
     pub function: Function,
     /// Its offset in the original module.
     pub offset: u32,
@@ -124,7 +124,7 @@ pub fn accessed_binary(
         let shown = Shown::of(scene, accessed.site)?;
         out.write_all(&shown.offset.0.to_le_bytes())?;
         out.write_all(&(accessed.addresses.len() as u16).to_le_bytes())?;
-        // A vector has sixteen bytes.
+        // The largest access is a vector of sixteen bytes.
         out.write_all(&(accessed.bytes as u16).to_le_bytes())?;
         out.write_all(&accessed.memory.to_le_bytes())?;
         out.write_all(&accessed.first.to_le_bytes())?;

@@ -15,8 +15,8 @@ use crate::steps::range_text;
 use crate::table::shortened;
 use crate::{PresentError, Style, grouped};
 
-/// One execution of a function: its arguments, its path by lines, what each line changed, wrote and
-/// called, and its result.
+/// One execution of a function: its arguments, its path as a list of lines, the effects of each
+/// line, and its result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationReport {
     /// The function.
@@ -32,7 +32,7 @@ pub struct ActivationReport {
     pub end_t: Option<u64>,
     /// The number of blocks executed from its first block to its last, including its callees.
     pub blocks: u64,
-    /// The number of activations around it.
+    /// The number of enclosing activations.
     pub depth: usize,
     /// Its caller; `null` for the host.
     pub caller: Option<ActivationCaller>,
@@ -40,8 +40,9 @@ pub struct ActivationReport {
     pub arguments: Vec<ActivationVariable>,
     /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
-    /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` is a loop. Lines of
-    /// other files are preceded by the file. A long path is cut with `…`.
+    /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` stands for three
+    /// repetitions of these lines. The file precedes lines of other files. A long path ends with
+    /// `…`.
     pub path: String,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,
@@ -50,7 +51,8 @@ pub struct ActivationReport {
     /// Its lines in order, the lines of its own file first. The list includes short gaps of lines
     /// that were not executed.
     pub lines: Vec<ActivationLine>,
-    /// The number of arrivals at which changes of variables were examined, counted from the first.
+    /// The number of arrivals, counted from the first, at which variables were examined for
+    /// changes.
     pub watched: u64,
     /// Why the variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +82,7 @@ pub struct ActivationVariable {
     pub value: String,
 }
 
-/// A line of an activation.
+/// A line that belongs to an activation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivationLine {
     /// Its position.
@@ -287,7 +289,7 @@ impl Render for ActivationReport {
         }
         if self.watched < self.arrivals {
             let watched = counted(self.watched, "arrival");
-            writeln!(out, "  changes of variables: those at the first {watched}")?;
+            writeln!(out, "  changes of variables: only at the first {watched}")?;
         }
         if let Some(why) = &self.unavailable {
             writeln!(out, "  variables are not known: {}", plain(why))?;

@@ -1,4 +1,4 @@
-//! Addresses of loads and stores.
+//! Reports the addresses that loads and stores accessed.
 
 use std::io::Write;
 
@@ -34,8 +34,7 @@ impl Shown {
         })
     }
 
-    /// Returns the line. If library code was inlined into shown code, this is the line of the shown
-    /// code.
+    /// Returns the source line, or the line of shown code into which the library code was inlined.
     pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
         let own = scene.own.and_then(|own| own.folded.locate(self.offset));
         let line = own.or(self.position).map(|position| {
@@ -209,7 +208,8 @@ pub struct AddressRow {
     /// The bytes that it accessed.
     #[serde(flatten)]
     pub range: MemoryRange,
-    /// The reason for the trap, if this execution trapped. It then accessed nothing.
+    /// The reason for the trap, if this execution trapped. An execution that trapped accessed
+    /// nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }
@@ -336,7 +336,7 @@ fn accesses_text(count: u64) -> String {
 /// A summary of the accesses of loads and stores.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AddressStatsHead {
-    /// Counts above this bound are `null`.
+    /// The largest count that is exact. Larger counts are `null`.
     pub bound: u64,
     /// The access that trapped. The other fields do not count it.
     #[serde(skip_serializing_if = "Option::is_none")]

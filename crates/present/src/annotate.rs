@@ -1,7 +1,7 @@
 //! Annotates source text with counts.
 //!
-//! The form is the form of gcov: a line with code that never ran is marked `#####`, and a line
-//! without code `-`. If no source is available, the function's operators take its place.
+//! The form follows gcov. A line with code that never ran is marked `#####`, and a line without
+//! code is marked `-`. If no source is available, the function's operators take its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
@@ -27,7 +27,7 @@ pub struct Annotation {
     /// The maximum number of functions without available source to write as WebAssembly text. The
     /// functions with the most executed instructions come first. The report only counts the others.
     pub listings: usize,
-    /// The code to annotate. If this selects no code, all code is annotated.
+    /// The code to annotate. If the program has no such code, all code is annotated.
     pub code: Option<CodeFilter>,
 }
 

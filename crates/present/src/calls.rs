@@ -31,13 +31,13 @@ pub struct CallGraphView<'a> {
     pub length: u64,
     /// The functions' names.
     pub names: &'a Names,
-    /// The functions that text shows.
+    /// The functions that the text form shows.
     pub own: &'a OwnFunctions<'a>,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
-    /// The only function to show, with its callers and callees.
+    /// The function to show, with its callers and callees; `None` for all functions.
     pub only: Option<FuncId>,
-    /// The largest number of rows in text.
+    /// The maximum number of rows in the text form.
     pub top: usize,
 }
 
@@ -203,7 +203,7 @@ pub fn function_calls_text(
     Ok(())
 }
 
-/// Returns the message that a path, which may be incomplete, has no call to a function.
+/// Returns the message for a function without calls. It mentions the parts missing from the path.
 pub fn absent(function: &str, left_out: &str) -> String {
     match left_out {
         "" => format!("{function} was never called"),
@@ -215,9 +215,9 @@ pub fn absent(function: &str, left_out: &str) -> String {
 /// to it.
 ///
 /// `own` counts the blocks that these activations executed themselves. `inclusive` counts the
-/// blocks that were executed while these activations were open. Of nested activations of the same
-/// function, only the outermost counts. So the sum over a function's callers counts each block at
-/// most once. The caller in a tail call is the caller of the function that made the tail call.
+/// blocks that were executed while these activations were open. Among nested activations of the
+/// same function, only the outermost counts. So the sum over a function's callers counts each block
+/// at most once. The caller in a tail call is the caller of the function that made the tail call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CallsDocument {
     /// The number of blocks that the run executed.
@@ -293,8 +293,8 @@ impl CallGraphView<'_> {
     }
 }
 
-/// Writes the call graph, or the part of it around a function, as comma-separated values, with a
-/// row for each pair of caller and callee.
+/// Writes the call graph, or a function's part of it, as comma-separated values. Each pair of
+/// caller and callee has a row.
 ///
 /// # Errors
 /// If `out` fails.
@@ -345,7 +345,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
         None => writeln!(out, " to the end of the run, {blocks} so far")?,
     }
     let time = grouped(call.entered).len().max(6);
-    // A frame is at the place in shown code that led to it, and the frames between are left out.
+    // Each frame appears at the place in shown code that led to it. Hidden frames are left out.
     let mut frames: Vec<&CallEntry> = Vec::with_capacity(calls.len());
     let mut sites = Vec::with_capacity(calls.len());
     for frame in calls.iter().rev() {

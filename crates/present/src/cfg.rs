@@ -51,7 +51,7 @@ pub struct CfgBlock {
     pub end_op: u32,
     /// The offset of the first operator in the original module.
     pub offset: u32,
-    /// How it ends, as in a profile.
+    /// The kind of its end, named as in a profile.
     pub end: String,
 }
 
@@ -64,7 +64,7 @@ pub struct CfgEdge {
     pub from: u32,
     /// The target block.
     pub to: u32,
-    /// The kind, as in a profile.
+    /// Its kind, named as in a profile.
     pub kind: String,
     /// Whether it is a branch back to a loop's header.
     pub back: bool,
@@ -172,7 +172,8 @@ pub struct InstrumentDocument {
     pub counters: u32,
     /// The name of the exported memory that holds the counters.
     pub memory_export: &'static str,
-    /// Whether the module works without another program.
+    /// Whether the counters are exact even in a dump taken during a host call or after an exit from
+    /// one.
     pub standalone: bool,
 }
 

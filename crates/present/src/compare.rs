@@ -31,7 +31,7 @@ pub struct CompareView<'p> {
     pub sources: &'p dyn Sources,
 }
 
-/// The number of executions of functions or lines in A and B. Each of A and B is a run or a sum of
+/// The execution counts of functions or lines in A and B. Each of the two is a run or a sum of
 /// runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompareDocument<R = Vec<CompareRow>> {
@@ -50,7 +50,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub by_name: bool,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all these rows.
+    /// Whether `rows` contains all of these rows.
     pub complete: bool,
     /// The number of functions or lines without a row because they ran in neither profile.
     pub never: usize,
@@ -79,9 +79,9 @@ pub struct CompareSide {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CompareRow {
-    /// By `function`.
+    /// A row for `function`.
     Function(CompareFunction),
-    /// By `line`.
+    /// A row for `line`.
     Line(CompareLine),
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Coverage<'p> {
     pub(crate) files: BTreeMap<&'p str, CoveredFile>,
     /// Functions without a known line.
     pub(crate) unplaced: Vec<FunctionRow>,
-    /// The directions of their branches.
+    /// The branch directions of these functions.
     pub(crate) unplaced_branches: Ran,
     /// The parts that the filter left out.
     pub(crate) left_out: LeftOut<'p>,
@@ -94,7 +94,7 @@ impl CoveredFile {
         Ran::of(kept.chain(removed))
     }
 
-    /// Counts each direction of the branches.
+    /// Counts the directions of all branches, and the directions that ran.
     pub(crate) fn branches_ran(&self) -> Ran {
         let ways = self.branches.iter().flat_map(|(_, row)| &row.ways);
         Ran::of(ways.map(|(_, taken)| *taken))

@@ -142,7 +142,7 @@ pub enum Cause {
         /// A time of the unoptimised run.
         time: u64,
         /// Whether the variable is in a WebAssembly local. Several variables may share a local, so
-        /// code that computes its value does not show which variable is meant.
+        /// code that computes its value may belong to another variable.
         in_local: bool,
     },
     /// Sunk or delayed: the optimised run executes the assignment later, at this time.

@@ -21,7 +21,7 @@ use crate::render::Render;
 use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 
-/// The subject of the answers.
+/// The program and the fact that the answers are about.
 pub struct FactScene<'a> {
     /// The program.
     pub steps: StepScene<'a>,
@@ -384,8 +384,8 @@ pub struct DataflowAnswer {
     /// The number of path steps that were scanned one by one, because the trace was too irregular
     /// for queries.
     pub scanned: u64,
-    /// The number of distinct path traces of the calls. The path of the call and the decisions of
-    /// its callees distinguish them.
+    /// The number of distinct path traces of the calls. Two path traces differ in the path of the
+    /// call, or in the decisions of its callees.
     pub path_traces: u64,
     /// With `--paths`, the path traces taken by the most calls.
     pub paths: Vec<DataflowPath>,
@@ -404,8 +404,9 @@ pub struct DataflowDecided {
     pub kind: &'static str,
     /// The number of decisions.
     pub times: u64,
-    /// The executions, numbered from 1 in order of time, as `[first, last, stride, times]`:
-    /// from `first` to `last`, repeated every `stride`, `times` times in total.
+    /// The executions, numbered from 1 in order of time, as series `[first, last, stride, times]`.
+    /// A series repeats the executions from `first` to `last` every `stride`, `times` times in
+    /// total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
     /// Whether `instances` lists all these executions.
@@ -439,7 +440,7 @@ pub struct DataflowOne {
     pub decided: Option<usize>,
 }
 
-/// A path trace, with the blocks at which the fact held. Blocks are counted from 1 and given as
+/// A path trace, with the blocks at which the fact held. Blocks are numbered from 1, and listed as
 /// arithmetic series `[first, last, step]`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {

@@ -66,7 +66,7 @@ impl DepsAlong {
     }
 }
 
-/// An operator of an execution.
+/// An execution of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DepsExecution {
     /// Its function.
@@ -81,7 +81,7 @@ pub struct DepsExecution {
     pub source: Option<SourceLine>,
     /// The time of its block.
     pub t: u64,
-    /// For library code: the line that text shows instead.
+    /// For library code, the line that the text form shows instead.
     #[serde(skip)]
     pub own: Option<OwnPlace>,
 }
@@ -94,9 +94,9 @@ pub struct DepsStatement {
     pub execution: DepsExecution,
     /// The number of the execution of the statement, from 1.
     pub number: u64,
-    /// The values that it gave.
+    /// The values that the execution gave.
     pub values: Vec<TypedValue>,
-    /// Why the execution trapped, if the run ended with it. It then gave no value.
+    /// Why the execution trapped, if it ended the run. A trapped execution gave no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
     /// Its dependences, if requested.
@@ -212,7 +212,7 @@ pub enum DependsOn {
 }
 
 impl DependsOn {
-    /// Returns the operator of the origin, if it has one.
+    /// Returns the execution of an operator at the origin, if there is one.
     pub fn execution_mut(&mut self) -> Option<&mut DepsExecution> {
         match self {
             Self::Operator(at) | Self::Branch(at) | Self::Call(at) | Self::Throw(at) => Some(at),
@@ -252,7 +252,7 @@ pub struct DepsUsers {
 }
 
 impl DepsUsers {
-    /// Whether no dependents are known.
+    /// Whether there are certainly no dependents.
     pub fn is_empty(&self) -> bool {
         self.uses.is_empty() && self.more == 0 && self.unknown.is_empty()
     }
@@ -261,7 +261,8 @@ impl DepsUsers {
 /// A use that depends on an execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
-    /// The part of the dependent that depends on the execution, as in `role` of a dependence.
+    /// The part of the dependent that depends on the execution, named like the `role` of a
+    /// dependence.
     pub role: String,
     /// The dependent.
     #[serde(flatten)]
@@ -322,7 +323,7 @@ pub struct BlockRun {
     pub source: Option<SourceLine>,
     /// The number of its statements.
     pub statements: usize,
-    /// For library code: the line that text shows instead.
+    /// For library code, the line that the text form shows instead.
     #[serde(skip)]
     pub own: Option<OwnPlace>,
 }

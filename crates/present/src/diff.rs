@@ -37,7 +37,7 @@ use crate::table::{Paint, Style, plain};
 pub struct DiffReport {
     /// The names of the two recordings.
     pub names: [String; 2],
-    /// The number of blocks that each execution executed.
+    /// The number of blocks in each execution.
     pub lengths: [u64; 2],
     /// The first difference; `None` if the executions are the same.
     pub first: Option<FirstDifference>,
@@ -49,7 +49,7 @@ pub struct DiffReport {
     pub lines: Option<Vec<LineDifference>>,
     /// The number of lines with code that are known in both programs.
     pub known_lines: usize,
-    /// How the executions ended, if they ended differently.
+    /// The endings of the executions, if they differ.
     pub endings: Option<[DiffEnding; 2]>,
     /// The differences between their programs, if these are different but alike.
     pub alike: Option<AlikeReport>,
@@ -57,18 +57,18 @@ pub struct DiffReport {
     pub top: Option<usize>,
 }
 
-/// The end of an execution, if the other ended differently.
+/// The ending of an execution, if the other execution ended differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffEnding {
-    /// How the execution ended, in words that follow the name of the recording; `None` if the end
-    /// was not recorded.
+    /// The ending, in words that follow the name of the recording; `None` if the end was not
+    /// recorded.
     pub text: Option<String>,
     /// The command that explains the ending, if there is one.
     pub question: Option<String>,
 }
 
 impl DiffEnding {
-    /// Returns the text after the name of the recording in a sentence.
+    /// Returns the words that follow the name of the recording in a sentence.
     pub fn words(&self) -> &str {
         self.text
             .as_deref()
@@ -90,7 +90,7 @@ pub struct AlikeReport {
 pub struct ReplacedReport {
     /// Its place.
     pub at: Replaced,
-    /// The statement that uses the operator, if it is a constant, because line tables have lines
+    /// The statement that uses the operator, if the operator is a constant. Line tables have lines
     /// only for statements.
     pub taker: Option<OpId>,
     /// Its text in each program.
@@ -125,7 +125,7 @@ pub struct OutputPlaces {
 pub struct PartingDifference {
     /// The place.
     pub parting: Parting,
-    /// The differences in the last common block; the last entry decides.
+    /// The steps that differ in the last common block. The last pair decides where control goes.
     pub decided: Vec<(Step, Step)>,
     /// The number of the execution of the deciding operator.
     pub number: u64,
@@ -149,7 +149,7 @@ const CALLS: usize = 6;
 struct Spot {
     function: String,
     place: String,
-    /// Its line, with the displayed part of the path.
+    /// Its file and line. The file is the displayed part of the path.
     source: Option<(String, u32)>,
     /// Its source position, for programs.
     position: Option<Position>,
@@ -175,7 +175,8 @@ impl Spot {
         })
     }
 
-    /// Returns the place of the beginning of a block.
+    /// Returns the place of a block's first operator with a source line or, if there is none, of
+    /// its first operator.
     fn of_block(
         scene: &StepScene<'_>,
         function: FuncId,
@@ -215,7 +216,7 @@ fn import_name(names: &Names, function: FuncId) -> String {
     plain(short.unwrap_or(name))
 }
 
-/// A question to continue with.
+/// A follow-up question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextQuestion {
     /// The command, for people.
@@ -246,7 +247,7 @@ fn ask(questions: &mut Vec<NextQuestion>, question: NextQuestion) {
     }
 }
 
-/// Returns the slice of an execution of an operator.
+/// Returns the query for the slice of an execution of an operator.
 fn slice_of(place: &str, number: u64) -> SliceQuery {
     let at = format!("{place}#{number}");
     SliceQuery::new(SliceAbout::Statement { at })
@@ -286,7 +287,8 @@ fn why_of(name: &str, place: &str, number: u64, [step, other]: [&Step; 2]) -> Op
     }
 }
 
-/// Returns the slice of a differing step: backward to its causes, or forward to its effects.
+/// Returns the query for the slice of a differing step: backward to its causes, or forward to its
+/// effects.
 fn slice_about(place: &str, number: u64, step: &Step) -> SliceQuery {
     match &step.what {
         What::Trap(..) => SliceQuery::new(SliceAbout::Trap),
@@ -338,8 +340,8 @@ impl DiffReport {
         self.names.each_ref().map(String::as_str)
     }
 
-    /// Returns follow-up questions about the end of one of the executions, the operator that
-    /// decided where control went, the output, or the first difference.
+    /// Returns follow-up questions: about a replaced operator, the end of an execution, the
+    /// operator that decided where control went, the output, or the first difference.
     ///
     /// # Errors
     /// If the module cannot be read.
@@ -400,7 +402,7 @@ pub struct DiffView<'r> {
 }
 
 impl DiffView<'_> {
-    /// Returns the questions to continue with.
+    /// Returns follow-up questions.
     ///
     /// # Errors
     /// If a module cannot be read.

@@ -1,8 +1,9 @@
 //! Defines the common form of JSON documents, and describes them.
 //!
-//! A document is a plain struct. It is written as one object on one line, or as a head in this form
-//! with rows after it, each an object on its own line. The JSON Schema comes from the struct and
-//! its comments, and `docs/JSON.md` from the schema, so the three cannot diverge.
+//! A document is a plain struct. It is written as one object on one line. A document with rows is
+//! written as a head of that form, followed by one line with an object for each row. The JSON
+//! Schema comes from the struct and its comments, and `docs/JSON.md` from the schema, so the three
+//! cannot diverge.
 
 pub mod objects;
 

@@ -117,7 +117,8 @@ pub fn cfg_text(
 }
 
 /// Writes the calls that ran, from caller to callee, in the language of Graphviz. All calls through
-/// tables by one caller go to one vertex, because counts do not say which functions they reached.
+/// tables by one caller go to one vertex, because counts do not show which functions these calls
+/// reached.
 ///
 /// # Errors
 /// If `out` fails or the profile cannot be evaluated.

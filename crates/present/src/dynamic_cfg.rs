@@ -19,7 +19,7 @@ use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
-/// The maximum number of unexecuted blocks for which all are drawn.
+/// The number of unexecuted blocks up to which all of them are drawn.
 const DRAWN: usize = 40;
 
 /// The maximum number of a node's blocks in a table, unless all are requested.
@@ -148,7 +148,7 @@ pub fn dynamic_cfg_dot(
     Ok(())
 }
 
-/// The execution of a call to a function, or of a path trace, with its times.
+/// The dynamic control-flow graph of a call to a function, or of a path trace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicCfgDocument {
     /// The function.
@@ -159,7 +159,7 @@ pub struct DynamicCfgDocument {
     /// The path trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<DynamicTrace>,
-    /// The number of blocks it executed.
+    /// The number of executed blocks.
     pub blocks: u64,
     /// The number of steps.
     pub steps: u64,
@@ -167,7 +167,7 @@ pub struct DynamicCfgDocument {
     pub nodes: Vec<DynamicNode>,
     /// The edges.
     pub edges: Vec<DynamicEdge>,
-    /// The blocks of the function that it did not execute.
+    /// The blocks of the function that were not executed.
     pub not_executed: Vec<u32>,
 }
 
@@ -354,7 +354,7 @@ pub struct DynamicCfgView<'r> {
     pub function: &'r Function,
     /// Its name.
     pub name: &'r str,
-    /// The length of a long list in the text form.
+    /// Whether the text form shows long lists in full.
     pub whole: Whole,
 }
 

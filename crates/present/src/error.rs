@@ -1,4 +1,4 @@
-//! Defines the errors of writing a report.
+//! Defines the errors that occur when a report is written.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Answers for the explorer's page that no command reports: source with counts, the executions of a
+//! Defines the explorer's documents that no command writes: source with counts, the executions of a
 //! place, and the name of a moment.
 
 use std::collections::BTreeMap;
@@ -42,17 +42,17 @@ pub struct FilesEntry {
     pub instructions: u64,
 }
 
-/// How people write the names of functions.
+/// The short forms of function names.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NamesDocument {
-    /// For names that people write shorter: the whole name, and the name without the types of
-    /// parameters, versions of libraries and default arguments of templates. Functions that were
-    /// inlined are included.
+    /// Maps each name that has a short form to this form. A short form omits the types of
+    /// parameters, versions of libraries and default arguments of templates. Inlined functions are
+    /// included.
     pub names: BTreeMap<String, String>,
 }
 
 impl NamesDocument {
-    /// Shortens names.
+    /// Creates the document from the names of functions.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let short = names.into_iter().map(|name| {
             let short = short_function(&name);
@@ -316,7 +316,7 @@ pub struct MomentDocument {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line of the user's own code that called it, if it is in library code that was inlined.
+    /// For a moment in inlined library code, the line of the user's own code that called this code.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,

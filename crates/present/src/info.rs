@@ -44,17 +44,17 @@ pub struct InfoReport {
     pub engine: String,
     /// The version of afterimage that recorded it.
     pub tool_version: String,
-    /// How the run ended, in words; `null` if the recording was cut off or is unfinished.
+    /// The ending of the run, in words; `null` if the recording was cut off or is unfinished.
     pub ending: Option<String>,
     /// The results of the invoked function; `null` if none was invoked, or it did not return.
     pub results: Option<Vec<ResultValue>>,
     /// Whether the program is still being recorded.
     pub running: bool,
-    /// The first 20 places of the activations that were open at the end, innermost first.
+    /// The places at which activations were open at the end, the innermost first, at most 20.
     pub frames: Vec<InfoFrame>,
     /// The number of activations that were open at the end.
     pub frames_total: usize,
-    /// The code that text leaves out, in words.
+    /// The code that the text form leaves out, in words.
     #[serde(skip)]
     pub hidden_code: &'static str,
     /// The value of the stop clock at the end; `null` if there was no clock, or the recording was
@@ -66,8 +66,8 @@ pub struct InfoReport {
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
-    /// Whether the path was written while the program ran, so it can be followed even if the end is
-    /// unknown.
+    /// Whether the path was written while the program ran, so that it can be followed even if the
+    /// end is unknown.
     pub path_words: bool,
     /// The whole path of the run, if it was built.
     pub path: Option<InfoPath>,
@@ -94,7 +94,7 @@ pub struct InfoReport {
     pub sections: Vec<InfoSection>,
     /// The bytes that answer questions about values, with `--sizes`.
     pub streams: Option<InfoStreams>,
-    /// Descriptions of unreadable parts; the exit code is then 125.
+    /// Descriptions of unreadable parts. If there are any, the exit code is 125.
     pub problems: Vec<String>,
     /// Whether the text form also shows sizes.
     #[serde(skip)]
@@ -108,7 +108,7 @@ impl Document for InfoReport {
 }
 
 impl Render for InfoReport {
-    const NAME: &'static str = "what a recording holds";
+    const NAME: &'static str = "a report on a recording";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         text(out, self, style)
@@ -130,10 +130,11 @@ pub struct InfoFrame {
     pub source: Option<Position>,
     /// The number of consecutive activations at this place.
     pub times: usize,
-    /// If library code was inlined into the user's own: the line of the user's code, for text.
+    /// If library code was inlined into the user's own code, the line of the user's code. Only the
+    /// text form shows it.
     #[serde(skip)]
     pub around: Option<Position>,
-    /// Whether text leaves it out, because it belongs to library code.
+    /// Whether the text form leaves it out, because it belongs to library code.
     #[serde(skip)]
     pub library: bool,
 }
@@ -147,7 +148,7 @@ pub struct InfoPath {
     pub segments: u64,
     /// The number of distinct paths in it.
     pub nodes: u64,
-    /// The size in bytes of the segments, and of the data that readers need to open one.
+    /// The size in bytes of the segments, and of the data that readers need to open a segment.
     pub stored_bytes: u64,
     /// The size in bits per block; `null` if no block was executed.
     pub bits_per_block: Option<f64>,
@@ -181,7 +182,7 @@ pub struct InfoValues {
 pub struct InfoPart {
     /// Its contents.
     pub what: &'static str,
-    /// The number of numbers in the part.
+    /// The count of numbers in the part.
     pub numbers: u64,
     /// The size of the numbers in bytes.
     pub bytes: u64,

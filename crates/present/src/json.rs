@@ -22,10 +22,10 @@ use crate::document::{Document, Lazy, NoRows, begin};
 /// came through a vertex that executes nothing. A taken edge counts as an arrival even if the run
 /// stopped right before the next instruction.
 ///
-/// A jump is skipped if its line has other code in the function: it is an instruction of its line,
-/// but not an arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an
-/// arrival. However, a jump back to code of a later line belongs to the code before the jump, as at
-/// the end of a loop without a condition (`while (1) {`). A line with only such jumps has no code.
+/// A jump on a line with other code in the function is an instruction of the line, but not an
+/// arrival. If a line has only jumps (`break;`, `goto end;`), executing one is an arrival. However,
+/// a jump back to code of a later line belongs to the code before the jump, as at the end of a loop
+/// without a condition (`while (1) {`). A line with only such jumps has no code.
 ///
 /// Some instructions have no debug information, such as code that a compiler merged or invented.
 /// Such an instruction belongs to the line of the last earlier instruction with a line, if every
@@ -82,15 +82,15 @@ pub struct ProfileTotals {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ProfileRow {
-    /// By `block`, by function and block.
+    /// A row for `block`. The program order is by function and block.
     Block(ProfileBlock),
-    /// By `edge`, by function and edge.
+    /// A row for `edge`. The program order is by function and edge.
     Edge(ProfileEdge),
-    /// By `instruction`, by function and operator.
+    /// A row for `instruction`. The program order is by function and operator.
     Instruction(ProfileInstruction),
-    /// By `function`, in the order of the module.
+    /// A row for `function`. The program order is the order of the module.
     Function(ProfileFunction),
-    /// By `line`, by file and line.
+    /// A row for `line`. The program order is by file and line.
     Line(ProfileLine),
 }
 
@@ -101,8 +101,8 @@ pub struct ProfileBlock {
     pub function: Function,
     /// Its number.
     pub block: u32,
-    /// How it ends: `fall`, `jump`, `branch`, `table`, `call func7`, `tail call func7`, `call
-    /// table0 type3`, `return`, `throw` or `unreachable`.
+    /// The kind of its end: `fall`, `jump`, `branch`, `table`, `call func7`, `tail call func7`,
+    /// `call table0 type3`, `return`, `throw` or `unreachable`.
     pub end: String,
     /// Its first operator.
     pub op: u32,
@@ -194,7 +194,7 @@ pub struct ProfileLine {
     pub count: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
-    /// The number of these instructions and of instructions of library code that was inlined into
+    /// The number of these instructions, plus instructions of library code that was inlined into
     /// the line or called from it. Present only if `--code` or `--path` selects part of the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_library: Option<u64>,

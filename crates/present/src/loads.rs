@@ -17,7 +17,7 @@ use crate::steps::StepScene;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::value::{bits_text, type_number, type_text, value_text};
 
-/// The bytes with which the binary form of all values begins.
+/// The magic bytes at the start of the binary form.
 const MAGIC: &[u8; 8] = b"AFLOADS1";
 
 /// Returns the next values of a load, or `None` at the end.
@@ -93,7 +93,7 @@ pub fn load_values_text(
 /// signed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadValuesHead {
-    /// Counts above this bound are `null`.
+    /// The largest count that is exact. Larger counts are `null`.
     pub bound: u64,
 }
 
@@ -207,7 +207,7 @@ pub fn loaded_text(
     Ok(false)
 }
 
-/// All values that loads read. The values of each load are in order.
+/// All values that loads read. The values of each load are in the order of its executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedHead {}
 
@@ -220,7 +220,7 @@ impl Document for LoadedHead {
 /// The values of consecutive executions of a load.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LoadedRow {
-    /// Its function.
+    /// The function of the load.
     pub function: Function,
     /// Its offset in the original module.
     pub offset: u32,

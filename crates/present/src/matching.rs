@@ -51,7 +51,7 @@ pub struct MatchView<'a> {
     pub matching: &'a Matching,
     /// Corresponding statements that behave differently.
     pub divergences: &'a [Divergence],
-    /// How the runs ended, if they ended differently.
+    /// The endings of the runs, if they differ.
     pub endings: Option<&'a [DiffEnding; 2]>,
     /// The accuracy of the matching according to the line tables, if requested.
     pub accuracy: Option<Accuracy>,

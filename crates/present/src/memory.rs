@@ -66,19 +66,22 @@ pub struct MemoryPart {
     /// The last write before the moment; `null` if there is none, absent if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<Option<StepRow>>,
-    /// The time before which any such write must be. Present only if the search ended early.
+    /// The time before which the last write must have happened, if there was one. Present only if
+    /// the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_before: Option<u64>,
     /// The next read after the moment; `null` if there is none, absent if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read: Option<Option<StepRow>>,
-    /// The time after which any such read must be. Present only if the search ended early.
+    /// The time after which the next read must happen, if there is one. Present only if the search
+    /// ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_read_after: Option<u64>,
     /// The next write after the moment; `null` if there is none, absent if the search ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written: Option<Option<StepRow>>,
-    /// The time after which any such next write must be. Present only if the search ended early.
+    /// The time after which the next write must happen, if there is one. Present only if the search
+    /// ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_written_after: Option<u64>,
 }
@@ -161,7 +164,7 @@ impl VariableThere {
 }
 
 impl Render for MemoryReport {
-    const NAME: &'static str = "what memory held";
+    const NAME: &'static str = "a report on memory";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let when = match (self.t, self.before) {

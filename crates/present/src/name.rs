@@ -47,7 +47,7 @@ pub(crate) fn short_function(name: &str) -> String {
     name
 }
 
-/// Returns the length of the text from an opening parenthesis to the matching closing one,
+/// Returns the length of the text from an opening parenthesis to the matching closing parenthesis,
 /// inclusive.
 fn closed(text: &str) -> Option<usize> {
     let mut open = 0u32;

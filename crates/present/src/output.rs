@@ -1,4 +1,4 @@
-//! What a program printed, and when.
+//! Reports what a program printed, and at which times.
 
 use std::io::Write;
 
@@ -28,12 +28,12 @@ impl Document for OutputDocument {
     type Row = NoRows;
 }
 
-/// The number of bytes printed.
+/// The number of bytes that a run printed.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct OutputTotals {
-    /// To standard output.
+    /// The number of bytes written to standard output.
     pub stdout: u64,
-    /// To standard error.
+    /// The number of bytes written to standard error.
     pub stderr: u64,
 }
 

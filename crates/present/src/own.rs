@@ -1,4 +1,4 @@
-//! Mentions the code that text leaves out.
+//! Describes the code that the text form leaves out.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ impl OwnPlace {
     }
 }
 
-/// Writes how many rows were left out because they belong to other code.
+/// Writes the number of rows that were left out because they belong to other code.
 pub(crate) fn left_out(
     out: &mut dyn Write,
     own: &OwnFunctions<'_>,

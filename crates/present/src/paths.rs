@@ -22,7 +22,7 @@ pub struct PathNames<'a> {
     pub names: &'a Names,
     /// The source files.
     pub source: &'a dyn Source,
-    /// The functions that text shows, if it leaves out others.
+    /// The functions that the text form shows, if it leaves out others.
     pub own: Option<&'a OwnFunctions<'a>>,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,

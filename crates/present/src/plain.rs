@@ -1,7 +1,7 @@
 //! Makes program text (names, paths, source, strings) safe, so that no terminal, browser or editor
 //! interprets it as a command.
 //!
-//! Input: any text. Output: one line in which each hidden character is written as an escape.
+//! Takes any text, and returns one line in which each hidden character is an escape.
 
 use std::borrow::Cow;
 

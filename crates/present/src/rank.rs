@@ -60,7 +60,7 @@ struct ToldValue {
     /// The displayed end of its path.
     shown: String,
     line: u32,
-    /// Whether the text shows its code.
+    /// Whether the text form shows the value.
     is_own: bool,
 }
 
@@ -221,7 +221,8 @@ fn ranked_value(
     })
 }
 
-/// Writes the number of ranked rows that the text leaves out because their code is not the user's.
+/// Writes the number of ranked rows that the text form leaves out because their code is not the
+/// user's.
 fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), PresentError> {
     if library > 0 {
         let left_out = counted(library as u64, what);
@@ -234,8 +235,8 @@ fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), P
 }
 
 impl<'r> RankView<'r> {
-    /// Returns the source of the code that the text shows: the user's own code, or all code if the
-    /// program has no code of the user.
+    /// Returns the source of the code that the text form shows: the user's own code, or all code if
+    /// the program has no code of the user.
     fn folded(&self) -> Folded<'r> {
         Folded::if_any(self.source, self.code)
     }
@@ -392,7 +393,7 @@ pub struct RankValue {
     pub passing_executed: usize,
 }
 
-/// A number.
+/// A number with which a predicate compares values.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum RankNumber {

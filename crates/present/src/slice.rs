@@ -163,12 +163,12 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> String {
 fn rest(out: &mut dyn Write, all: usize, limit: usize, noun: &str) -> Result<(), PresentError> {
     if all > limit {
         let more = counted((all - limit) as u64, &format!("more {noun}"));
-        writeln!(out, "… {more}: --limit shows others")?;
+        writeln!(out, "… {more}: --limit N shows more")?;
     }
     Ok(())
 }
 
-/// Writes functions with statements without a known line.
+/// Writes the functions that have statements without a known line.
 fn elsewhere(
     out: &mut dyn Write,
     report: &SliceReport,
@@ -215,7 +215,7 @@ struct WithoutLines<'r> {
     most: (u64, u64),
 }
 
-/// Returns the functions with statements without a known line.
+/// Returns the functions that have statements without a known line.
 fn without_lines<'r>(report: &'r SliceReport) -> Vec<WithoutLines<'r>> {
     let without = report.statements.iter().filter(|one| one.source.is_none());
     let without = Vec::from_iter(without);
@@ -279,8 +279,8 @@ fn slice_statements(
 }
 
 /// Writes whole source files. Lines of the slice are marked with `*`, or with `>` where the slice
-/// begins, and have the number of their executions in the slice. Missing files are listed line by
-/// line.
+/// begins, and have the number of their executions in the slice. For a missing file, only the
+/// numbers of its lines are listed.
 ///
 /// # Errors
 /// If `out` fails.

@@ -393,7 +393,7 @@ pub fn with_results(ending: impl Display, results: Option<&[ResultValue]>) -> St
 /// An activation. Parts of it may be unknown if values are stored only for a part of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StateFrame {
-    /// Its position; 0 for the innermost.
+    /// Its position on the call stack; 0 for the innermost.
     pub number: usize,
     /// Its function.
     pub function: Function,
@@ -591,14 +591,15 @@ impl From<&Local> for StateLocal {
     }
 }
 
-/// Where the user's own code was last executed, with the time, if that is known.
+/// The line and the time at which the user's own code was last executed, if known.
 pub struct LastOwn(pub Option<(SourceLine, u64)>);
 
 /// The state at a moment.
 pub struct StateView {
     /// The state.
     pub report: StateReport,
-    /// For text, if no function of the state belongs to the user's own code.
+    /// The last execution of the user's own code. The text form shows it if no function of the
+    /// state belongs to that code.
     pub before: Option<LastOwn>,
     /// The results of the invoked function, if the moment is its end.
     pub results: Option<Vec<ResultValue>>,

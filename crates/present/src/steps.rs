@@ -16,7 +16,7 @@ pub use self::json::{StepRow, StepTried, StepWhat, step_rows};
 pub use self::text::{range_text, steps_text};
 use crate::{PresentError, Style};
 
-/// The program of the steps.
+/// The program that executed the steps, and the style of the output.
 #[derive(Clone, Copy)]
 pub struct StepScene<'a> {
     /// The functions' names.
@@ -25,7 +25,7 @@ pub struct StepScene<'a> {
     pub operators: &'a Operators<'a>,
     /// The source files.
     pub source: &'a dyn Source,
-    /// The functions that text shows, if it leaves out others.
+    /// The functions that the text form shows, if it leaves out others.
     pub own: Option<&'a OwnFunctions<'a>>,
     /// The number of memories.
     pub memories: u32,

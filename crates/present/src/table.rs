@@ -161,7 +161,7 @@ const DROPPED: [&str; 17] = [
 /// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
 
-/// Shortens a string to `room` columns by cutting out the part before its last `tail` characters.
+/// Shortens a string to `room` columns by cutting out the part before its last `tail` columns.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
@@ -195,7 +195,7 @@ pub fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> String {
     lines
 }
 
-/// Like [`width`], of text that may have colours.
+/// Returns the width in columns of text that may contain colours.
 fn shown_width(text: &str) -> usize {
     if !text.contains('\x1b') {
         return width(text);
@@ -207,7 +207,7 @@ fn shown_width(text: &str) -> usize {
 }
 
 /// Passes `report` a writer that wraps lines wider than the terminal at word boundaries. The lines
-/// that follow are indented like the first, and a little more. Words are never broken.
+/// that follow are indented slightly more than the first. Words are never broken.
 ///
 /// # Errors
 /// If `report` or `out` fails.
@@ -297,7 +297,7 @@ fn columns(c: char) -> usize {
 pub struct Style {
     /// Whether to use ANSI colours.
     pub color: bool,
-    /// The width of the terminal, if the output goes to one. Otherwise, nothing is cut.
+    /// The width of the terminal, if the output goes to one. Without a width, nothing is cut.
     pub width: Option<usize>,
 }
 
@@ -309,9 +309,9 @@ pub const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[33m", "
 pub(crate) enum Paint {
     Plain,
     Bold,
-    /// A large part of the run's instructions was executed here.
+    /// At least a tenth of the run's instructions were executed here.
     Hot,
-    /// A part of the run's instructions was executed here.
+    /// At least a hundredth of the run's instructions were executed here.
     Warm,
     /// The code was never executed.
     Dead,

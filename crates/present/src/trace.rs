@@ -45,7 +45,7 @@ pub struct Scene<'a, S> {
     pub names: &'a Names,
     /// The source places of blocks.
     pub places: &'a Places<'a>,
-    /// The functions that text shows, if it leaves out others.
+    /// The functions that the text form shows, if it leaves out others.
     pub own: Option<&'a OwnFunctions<'a>>,
     /// The text of source files.
     pub sources: &'a dyn Sources,
@@ -62,13 +62,13 @@ pub struct Stretch {
     pub window: Window,
     /// Whether the output goes backward in time.
     pub reverse: bool,
-    /// The only function to show.
+    /// The function to show; `None` for all functions.
     pub function: Option<FuncId>,
 }
 
 /// The activations of a stretch: the whole tree, or the activations of one function.
 pub enum CallSource<'a, S: Segments> {
-    /// The tree.
+    /// The tree of all activations.
     Tree(Box<CallTree<'a, S>>),
     /// The activations of one function, with their numbers in the whole run.
     Of(Box<CallsOf<'a, S>>, Numbering),
@@ -103,24 +103,26 @@ where
 }
 
 impl<S> Scene<'_, S> {
-    /// Whether text shows an activation of a function.
+    /// Whether the text form shows an activation of a function.
     pub(crate) fn shows(&self, function: FuncId) -> bool {
         self.own.is_none_or(|own| own.shows(function))
     }
 
-    /// Whether text shows a block. Code of a shown function may be inlined into a library's.
+    /// Whether the text form shows a block. Code of a shown function may be inlined into a
+    /// library's.
     fn shows_block(&self, function: FuncId, block: BlockId) -> Result<bool, PresentError> {
         Ok(self.shows(function) || self.place(function, block)?.position.is_some())
     }
 
-    /// Returns the place of a block. Every block of a path is in the program.
+    /// Returns the place of a block. Succeeds for every block of a path, because the program
+    /// contains it.
     fn place(&self, function: FuncId, block: BlockId) -> Result<BlockPlace, PresentError> {
         let place = self.places.block(function, block)?;
         place.ok_or(PresentError::NoGraph(function.as_u32()))
     }
 }
 
-/// Creates the error that the path cannot be read.
+/// Creates the error for a path that cannot be read.
 pub(crate) fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
     PresentError::Path(Box::new(error))
 }

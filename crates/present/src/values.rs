@@ -60,7 +60,7 @@ pub struct StatementValues {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// For library code that was inlined: the line that text shows instead.
+    /// For library code that was inlined, the line that the text form shows instead.
     #[serde(skip)]
     pub own: Option<SourceLine>,
     /// The number of executions.
@@ -86,7 +86,7 @@ pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Values.
+/// The values of a statement, listed or counted.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueRows {
@@ -99,7 +99,7 @@ pub enum ValueRows {
     Counts {
         /// The values, each with its number of occurrences.
         counts: Vec<ValueCount>,
-        /// Why an execution gave no value, if the run ended with it.
+        /// Why the last execution gave no value, if it trapped and ended the run.
         #[serde(skip_serializing_if = "Option::is_none")]
         trapped: Option<String>,
         /// Whether the text form shows a summary of the values.
@@ -123,7 +123,7 @@ pub struct ValuesInstance {
     /// The memory that it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<MemoryRange>,
-    /// Why the execution trapped, if the run ended with it. Nothing was then read or written.
+    /// Why the execution trapped, if it ended the run. A trapped execution read and wrote nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trapped: Option<String>,
 }

@@ -36,8 +36,8 @@ pub struct VerifyReport {
     pub interrupted: bool,
     /// The checks of the path, if there is one.
     pub path: Option<VerifiedPath>,
-    /// The number of moments at which the run was confirmed to be where the path says, if the path
-    /// was written live.
+    /// The number of moments at which the run was confirmed to agree with its path, if the path was
+    /// written live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moments: Option<u64>,
     /// The windows of values that were confirmed by following the run.
@@ -114,7 +114,7 @@ impl Document for VerifyReport {
 }
 
 impl Render for VerifyReport {
-    const NAME: &'static str = "whether a recording is sound";
+    const NAME: &'static str = "a verification";
 
     fn text(&self, out: &mut dyn Write, _: Style) -> Result<(), PresentError> {
         text(out, self)

@@ -1,9 +1,8 @@
 //! Filters every report, so that no hidden character in a program's names reaches a terminal, a
 //! file or another program.
 //!
-//! Input: text, in pieces. Output: the same text with each hidden character as an escape. In JSON,
-//! this is a JSON escape, so that the meaning is the same. Of hidden characters, only line ends,
-//! tabs and our own colours stay.
+//! Takes text in pieces, and writes the same text with each hidden character as an escape. JSON
+//! gets JSON escapes, which do not change its meaning. Line ends, tabs and our own colours stay.
 
 use std::io::{self, Write};
 use std::str::from_utf8;
@@ -45,7 +44,7 @@ enum Form {
 }
 
 impl<W: Write> Visible<W> {
-    /// Creates a filter before `to`. Binary content stays unchanged.
+    /// Creates a filter that writes to `to`. Binary content stays unchanged.
     pub fn new(to: W, content: Content) -> Self {
         Self {
             to,
@@ -157,12 +156,12 @@ impl<W: Write> Write for Visible<W> {
     }
 }
 
-/// Whether a byte may belong to a hidden character, which is rare.
+/// Whether a byte may belong to a hidden character. This is true of few bytes in most text.
 fn may_be_hidden(&byte: &u8) -> bool {
     match byte {
         b'\n' | b'\t' => false,
-        // These are control characters, the first bytes of U+0080, U+0600 and U+2000, and bytes
-        // that are not text.
+        // Control characters, the first bytes of U+0080, U+0600 and U+2000, and bytes that are not
+        // text.
         0..0x20 | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xf5.. => true,
         _ => false,
     }

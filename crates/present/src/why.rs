@@ -25,8 +25,8 @@ use crate::shell::shell_word;
 use crate::table::{width, wrapped};
 use crate::{PresentError, grouped};
 
-/// An operator of an execution. Its strings are unchanged; hidden characters are escaped only when
-/// the strings are written.
+/// An execution of an operator. Hidden characters of its strings are escaped only when the strings
+/// are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function.
@@ -85,8 +85,8 @@ impl WhyPlace {
         format!("{} in {function}", self.line_or_at())
     }
 
-    /// Returns the common name of the operator. Each operator that decides where control goes is
-    /// called a branch.
+    /// Returns the name of the operator for sentences: `the branch` for a branch or an `if`,
+    /// otherwise the operator.
     pub(crate) fn called(&self) -> &str {
         match self.operator.as_str() {
             operator if operator.starts_with("br") || operator == "if" => "the branch",
@@ -140,7 +140,7 @@ pub struct WhyMove {
 /// A computed value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyMade {
-    /// How it was produced.
+    /// The way in which the value was produced.
     pub step: WhyHow,
     /// The value, as text.
     pub value: String,
@@ -297,7 +297,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Returns the number of these steps.
+    /// Returns the number of steps left out.
     pub fn steps(&self) -> u64 {
         self.steps
     }

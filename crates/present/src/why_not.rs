@@ -128,7 +128,7 @@ pub enum WhyNotKind {
 }
 
 impl WhyNotKind {
-    /// Returns the branch or call.
+    /// Returns the place of the cause, if it has one.
     pub fn place(&self) -> Option<&WhyPlace> {
         match self {
             Self::Branch { place, .. }
@@ -172,7 +172,7 @@ pub enum WhyNotWent {
 /// The end of the run, and the activation that would have reached the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotEnd {
-    /// How the run ended, in words.
+    /// The ending of the run, in words.
     pub ending: String,
     /// The place.
     pub place: WhyPlace,
@@ -183,7 +183,7 @@ pub struct WhyNotEnd {
 /// A step that was not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotHop {
-    /// How the previous step depends on this step.
+    /// The way in which the previous step depends on this step.
     pub how: WhyNotHow,
     /// Its operator.
     pub place: WhyPlace,
@@ -208,7 +208,7 @@ pub struct WhyNotView<'r> {
 }
 
 impl Render for WhyNotView<'_> {
-    const NAME: &'static str = "why a place was not executed";
+    const NAME: &'static str = "an answer of why-not";
 
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         text::report(out, self.report, &self.file, style.width)

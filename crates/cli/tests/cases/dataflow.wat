@@ -109,7 +109,7 @@
 ;; ! afterimage: run.aft: @0x4e#5 is one execution: leave out --paths and --instances, or the # and what follows it
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:@0x4e --instances 3 --format csv
-;; ! afterimage: run.aft: --paths and --instances work for text and JSON; csv has one row for each thing that decided
+;; ! afterimage: run.aft: --paths and --instances work for text and JSON; csv has one row for each place that decided
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=g;kill=@0x64;at=@0x4e --format csv
 ;; | function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times

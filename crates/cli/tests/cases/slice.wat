@@ -234,7 +234,7 @@
 ;; |     3   3  @0x76         i32.add
 ;; |     3   3  @0x7d         i32.store
 ;; |     3   3  @0x84         i32.sub
-;; | … 8 more statements: --limit shows others
+;; | … 8 more statements: --limit N shows more
 ;; $ afterimage slice run.aft --at double --algorithm nodes --by statement
 ;; | what statements of double#1, `i32.add` at t=9, may depend on, by the code: 21 statements, 29 executions
 ;; |

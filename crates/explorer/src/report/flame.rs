@@ -1,4 +1,5 @@
-//! Writes a flame graph of HTML elements. Each is as wide as its share of the executed blocks.
+//! Writes a flame graph of HTML elements. Each element is as wide as its share of the executed
+//! blocks.
 
 use std::collections::BTreeMap;
 use std::io::Write;

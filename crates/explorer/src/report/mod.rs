@@ -1,7 +1,7 @@
 //! Writes a run as one page that opens from disk: `afterimage report`.
 //!
-//! Input: a recording, and the additional questions. Output: a page that has no script and loads
-//! nothing. It is made from the same documents as the page that `explore` serves.
+//! Takes a recording and additional questions. The page has no script and loads nothing. It is made
+//! from the same documents as the page that `explore` serves.
 
 mod flame;
 mod way;

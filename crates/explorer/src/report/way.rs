@@ -54,7 +54,7 @@ pub(super) fn write(out: &mut dyn Write, answered: &[Value]) -> Result<()> {
     Ok(writeln!(out, "</ul>")?)
 }
 
-/// Writes how many steps are not shown.
+/// Writes the number of steps that are not shown.
 fn more(out: &mut dyn Write, left: usize) -> Result<()> {
     if left > 0 {
         let steps = counted(left as u64, "more step");

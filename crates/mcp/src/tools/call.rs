@@ -1,4 +1,4 @@
-//! `call`: one execution of a function as a whole.
+//! Implements the tool `call`, which shows one execution of a function as a whole.
 
 use afterimage::ActivationQuery;
 use afterimage::present::{ActivationLine, ActivationReport};
@@ -17,11 +17,12 @@ use crate::schemas;
 pub(super) struct Arguments {
     /// The recording.
     recording: String,
-    /// A moment within it: `parse#3` (the third call to parse), `parser.c:42#7` (the seventh
-    /// arrival at that line), `@0x1f3#2` or `t=123456`. Selects the innermost function at that
-    /// moment.
+    /// A moment within the execution: `parse#3` (the third call to parse), `parser.c:42#7` (the
+    /// seventh arrival at that line), `@0x1f3#2` or `t=123456`. Selects the innermost function at
+    /// that moment.
     at: String,
-    /// Begin at this line of the answer, from 0. By default, the line of `at` is in the middle.
+    /// Begin at this line of the answer, from 0. By default, a long answer begins a few lines
+    /// before the line of `at`.
     offset: Option<usize>,
 }
 
@@ -31,7 +32,10 @@ const BEFORE: usize = 16;
 impl Question for Arguments {
     const NAME: &'static str = "call";
     const TITLE: &'static str = "One execution of a function";
-    const ABOUT: &'static str = "One whole execution of a function in one answer: arguments, result, path by lines with loop counts, and for each line how often it ran, what it changed, wrote to memory and called. Lines with `-` did not run. Ask this about a step of `why`, or a call.";
+    const ABOUT: &'static str = "Shows one whole execution of a function: its arguments, its \
+        result, its path by lines with loop counts, and what each line changed, wrote to memory \
+        and called. Each line has the number of times it ran; lines with `-` did not run. Ask \
+        this about a step of `why`, or about a call.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("activation", None)]
@@ -96,7 +100,7 @@ impl Arguments {
         let mut all = Vec::new();
         if let Some(caller) = &whole.caller {
             let about = (
-                format!("the call that called it, of {}", caller.function.name),
+                format!("the call to {} that made this call", caller.function.name),
                 true,
             );
             all.push(next(

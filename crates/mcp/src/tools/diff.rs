@@ -1,4 +1,4 @@
-//! `diff`: where two runs diverge.
+//! Implements the tool `diff`, which shows where two runs diverge.
 
 use afterimage::diff::Programs;
 use afterimage::diff::same::{SameQuery, same};
@@ -30,9 +30,10 @@ const ROWS: usize = 8;
 impl Question for Arguments {
     const NAME: &'static str = "diff";
     const TITLE: &'static str = "Where two runs diverge";
-    const ABOUT: &'static str = "Where two recorded runs first differ: in control, a value, \
-        what the host did, what was printed; and which lines ran a different number of times. \
-        For two versions of a program, which statements compute something else.";
+    const ABOUT: &'static str = "Shows where two recorded runs first differ: in control, in a \
+        value, in the actions of the host, or in the output. Also shows the lines that ran a \
+        different number of times. For two versions of a program, shows the statements that \
+        compute different values.";
 
     fn reports() -> Vec<Value> {
         ["diff", "versions"]

@@ -1,4 +1,5 @@
-//! `find`: when a condition holds, and which functions have a given name.
+//! Implements the tool `find`, which shows when a condition holds, or which functions have a given
+//! name.
 
 use afterimage::ProfileQuery;
 use afterimage::present::document::objects::Function;
@@ -27,7 +28,7 @@ pub(super) struct Arguments {
     r#where: Option<String>,
     /// The place: `parser.c:42`, or a function.
     at: Option<String>,
-    /// The times to report, of those at which the condition holds.
+    /// The times to report among all times at which the condition holds.
     which: Option<Which>,
     /// The executions of the place to consider: `A..B`, one number, `last`, or `t=T` for all from
     /// block T on.
@@ -74,9 +75,9 @@ const ROWS: u64 = 30;
 impl Question for Arguments {
     const NAME: &'static str = "find";
     const TITLE: &'static str = "When a condition holds, or which functions have a name";
-    const ABOUT: &'static str = "At which executions of a line or function a condition about \
-        its variables holds (`at` and `where`: the first, the last, all of them, or how many), \
-        or which functions have names that contain a string (`name`).";
+    const ABOUT: &'static str = "Shows the executions of a line or function at which a \
+        condition about its variables holds (`at` and `where`): the first, the last, all of \
+        them, or their number. With `name`, shows the functions whose names contain a string.";
 
     fn reports() -> Vec<Value> {
         vec![

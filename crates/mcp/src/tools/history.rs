@@ -1,4 +1,5 @@
-//! `history`: the values of a variable, a statement or memory over time.
+//! Implements the tool `history`, which shows the values of a variable, a statement or memory over
+//! time.
 
 use afterimage::memory::addresses;
 use afterimage::values::{Instances, ValuesQuery};
@@ -37,7 +38,10 @@ const ROWS: u64 = 30;
 impl Question for Arguments {
     const NAME: &'static str = "history";
     const TITLE: &'static str = "Values over time";
-    const ABOUT: &'static str = "What a variable of the source held each time that a place was reached (`at` and `var`), what the statements at a place gave (`at`), or what bytes of memory held at a moment, what wrote them last and what reads and writes them next (`address`).";
+    const ABOUT: &'static str = "Shows the value of a source variable each time that a place \
+        was reached (`at` and `var`), or the values that the statements at a place gave (`at`). \
+        With `address`, shows bytes of memory at a moment, their last write, and their next \
+        read and write.";
 
     fn reports() -> Vec<Value> {
         ["variable", "values", "memory"]

@@ -67,8 +67,8 @@ impl<'a> Subject<'a> {
         first.copied().context("no recording was named")
     }
 
-    /// Answers from stretches of the run if they suffice, and otherwise builds all values. The
-    /// build can be cancelled.
+    /// Answers a question from stretches of the run if they suffice. Otherwise, builds all values
+    /// first. The build can be cancelled.
     fn answered<R>(&self, ask: impl Fn(&Session) -> Result<R, QuestionError>) -> Result<R> {
         let build = |session: &Session| {
             session.ensure_whole_path()?;

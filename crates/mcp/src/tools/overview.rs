@@ -1,4 +1,5 @@
-//! `overview`: the contents of a recording, and where the run spent its time.
+//! Implements the tool `overview`, which shows the contents of a recording, and where the run spent
+//! its time.
 
 use afterimage::analyses::why::{Printed, Stream};
 use afterimage::explain::explain;
@@ -33,7 +34,7 @@ struct Overview {
     program: String,
     /// Its arguments.
     args: Vec<String>,
-    /// How the run ended, in words; `null` if the recording was cut off or continues.
+    /// The ending of the run, in words; `null` if the recording was cut off or continues.
     ending: Option<String>,
     /// Whether the program is still being recorded.
     running: bool,
@@ -85,7 +86,8 @@ const LINES: usize = 5;
 impl Question for Arguments {
     const NAME: &'static str = "overview";
     const TITLE: &'static str = "What a recording holds";
-    const ABOUT: &'static str = "What was run, how it ended, what it printed, and the functions of the user's own code with how often each was called. Begin here.";
+    const ABOUT: &'static str = "Shows what was run, how it ended, what it printed, and the \
+        functions of the user's own code with the number of calls to each. Begin here.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::report::<Overview>()]

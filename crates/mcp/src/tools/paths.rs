@@ -1,4 +1,4 @@
-//! `paths`: the different paths that calls took.
+//! Implements the tool `paths`, which shows the different paths that calls took.
 
 use afterimage::present::{
     PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
@@ -39,9 +39,9 @@ const MOST: usize = 40;
 impl Question for Arguments {
     const NAME: &'static str = "paths";
     const TITLE: &'static str = "Ways through functions";
-    const ABOUT: &'static str = "The different paths that the calls to a function took and how \
-        many calls took each, how many paths each function has, or with `hot` the stretches \
-        that ran most often.";
+    const ABOUT: &'static str = "Shows the different paths that the calls to a function took, \
+        with the number of calls that took each. Without `function`, shows the number of paths \
+        of each function. With `hot`, shows the stretches that ran most often.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("paths", None)]

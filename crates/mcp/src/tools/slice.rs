@@ -1,4 +1,4 @@
-//! `slice`: all lines on which a value depends, or that it influenced.
+//! Implements the tool `slice`, which shows all lines that a value depends on or influenced.
 
 use afterimage::analyses::slices::Direction;
 use afterimage::present::{SliceLine, SliceReport};
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     /// Slice what killed the program.
     #[serde(default)]
     trap: bool,
-    /// List everything that depends on the value instead.
+    /// List instead everything that depends on the value.
     #[serde(default)]
     forward: bool,
     /// The dependences to follow: `all`, `data` (without control dependences) or `thin` (values
@@ -51,10 +51,10 @@ enum Along {
 impl Question for Arguments {
     const NAME: &'static str = "slice";
     const TITLE: &'static str = "All lines that something depends on";
-    const ABOUT: &'static str = "All source lines that an execution of a statement or a \
-        variable depends on, directly or not, or with `forward` all that it influenced. The \
-        user's own code comes first. `depth` keeps it near, `along: thin` limits it to what \
-        computed the value.";
+    const ABOUT: &'static str = "Shows all source lines that an execution of a statement or a \
+        variable depends on, directly or indirectly. With `forward`, shows all lines that it \
+        influenced. The user's own code comes first. `depth` limits the distance, and `along: \
+        thin` limits the slice to the computation of the value.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("slice", None)]

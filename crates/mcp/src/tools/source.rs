@@ -1,4 +1,4 @@
-//! `source`: source lines, with the number of arrivals at each line.
+//! Implements the tool `source`, which shows source lines with the number of arrivals at each line.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,9 @@ type Counts = BTreeMap<String, BTreeMap<u32, u64>>;
 impl Question for Arguments {
     const NAME: &'static str = "source";
     const TITLE: &'static str = "Source lines and how often each ran";
-    const ABOUT: &'static str = "Lines of a source file, with the number of arrivals at each: around a line, or from a line on. Without `file`, the files of the user's own code.";
+    const ABOUT: &'static str = "Shows lines of a source file, around a line or from a line on, \
+        with the number of arrivals at each. Without `file`, lists the files of the user's own \
+        code.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::report::<Source>()]
@@ -110,7 +112,7 @@ impl Question for Arguments {
     }
 }
 
-/// Returns the file whose path has this end, if there is exactly one.
+/// Returns the file with this path or, if there is none, the only file whose path ends with it.
 fn chosen<'c>(counts: &'c Counts, wanted: &str) -> Result<&'c str> {
     if let Some((whole, _)) = counts.get_key_value(wanted) {
         return Ok(whole);

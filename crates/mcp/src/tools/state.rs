@@ -1,4 +1,4 @@
-//! `state`: the call stack and its variables at a moment.
+//! Implements the tool `state`, which shows the call stack and its variables at a moment.
 
 use afterimage::StateQuery;
 use afterimage::present::StateView;
@@ -37,8 +37,8 @@ fn end() -> String {
 impl Question for Arguments {
     const NAME: &'static str = "state";
     const TITLE: &'static str = "Stack and variables at a moment";
-    const ABOUT: &'static str = "The call stack at a moment of the run, with the values of \
-        arguments and local variables of the source.";
+    const ABOUT: &'static str = "Shows the call stack at a moment of the run, with the values \
+        of the arguments and local variables of the source.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("state", None)]

@@ -1,4 +1,5 @@
-//! `why`: where a value came from, and the nearest lines that it depends on in other ways.
+//! Implements the tool `why`, which shows where a value came from, and the nearest lines that it
+//! depends on in other ways.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +115,12 @@ const MOVES: usize = 3;
 impl Question for Arguments {
     const NAME: &'static str = "why";
     const TITLE: &'static str = "Where a value came from";
-    const ABOUT: &'static str = "Where a value came from, step by step back through the run: through computations, memory, calls and arguments, to the constant, the input byte or the host call it started from. Ask it about a wrong byte or text of output (`stdout`), a statement or variable at a moment (`at`, `var`), or what killed the program (`trap`). `near` are the closest lines of your own code that it depends on in any way. `next` lists operands and branches that were not followed.";
+    const ABOUT: &'static str = "Shows where a value came from, step by step back through \
+        computations, memory, calls and arguments, to the constant, the input byte or the host \
+        call where it started. Ask about a wrong byte or text of output (`stdout`), about a \
+        statement or variable at a moment (`at`, `var`), or about what killed the program \
+        (`trap`). `near` lists the closest lines of your own code on which the value depends in \
+        any way. `next` lists operands and branches that were not followed.";
 
     fn reports() -> Vec<Value> {
         let mut why = schemas::document("why", Some("entries"));
@@ -158,8 +164,8 @@ impl Question for Arguments {
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
         let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
-        // If only libraries moved a value, the earliest move leads to the code that chose it; later
-        // moves copy a whole buffer.
+        // If only libraries moved a value, the earliest move leads to the code that chose the
+        // value. Later moves copy a whole buffer.
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
@@ -285,7 +291,7 @@ fn near(asked: &Subject<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<N
     Ok((near.collect(), cut))
 }
 
-/// Writes entries as the command line does, but with calls instead of commands.
+/// Creates a writer that formats entries as the command line does.
 fn text(out: &mut Vec<u8>) -> WhyText<'_> {
     WhyText {
         out,
@@ -320,7 +326,7 @@ impl Arguments {
         };
         Ok(WhyQuery {
             digit: self.digit,
-            // An entry may fold several steps; eight for each entry are enough.
+            // An entry may fold several steps. Eight steps for each entry are enough.
             steps: (self.offset as u64).saturating_mul(8).saturating_add(STEPS),
             ..WhyQuery::new(about)
         })

@@ -1,4 +1,4 @@
-//! `why_not`: why a place was not executed.
+//! Implements the tool `why_not`, which shows why a place was not executed.
 
 use afterimage::WhyNotQuery;
 use afterimage::present::WhyNotView;
@@ -26,9 +26,9 @@ pub(super) struct Arguments {
 impl Question for Arguments {
     const NAME: &'static str = "why_not";
     const TITLE: &'static str = "Why a line did not run";
-    const ABOUT: &'static str = "Why a line or function was not executed, in the whole run or \
-        after a moment: the branch that went another way, what decided it, and where that value \
-        came from.";
+    const ABOUT: &'static str = "Shows why a line or function was not executed, in the whole \
+        run or after a moment: the branch that went another way, the value that decided it, and \
+        where that value came from.";
 
     fn reports() -> Vec<Value> {
         vec![schemas::document("why-not", None)]

@@ -114,7 +114,7 @@ fn input_that_ends_within_a_message() {
     assert_eq!(all.len(), 1);
     assert_eq!(all[0]["error"]["code"], -32700);
     let why = all[0]["error"]["message"].as_str().unwrap();
-    assert!(why.contains("half a message"), "{why}");
+    assert!(why.contains("incomplete message"), "{why}");
     assert!(answers(folder.path(), b"").is_empty());
     assert!(answers(folder.path(), b"\n \n\n").is_empty());
 }

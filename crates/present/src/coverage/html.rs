@@ -1,7 +1,7 @@
 //! Writes a profile as an HTML page: an overview by file, then each file with its counts.
 //!
-//! Input: the coverage, and source text. Output: one page. Code that never ran is marked with a
-//! sign, not only with a colour.
+//! Takes the coverage and the source text, and writes one page. Code that never ran is marked with
+//! a sign, not only with a colour.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -35,9 +35,9 @@ details { margin: .5rem 0 1rem } summary { cursor: pointer; color: var(--soft) }
 /// functions come first.
 const LISTED: usize = 20_000;
 
-/// Writes the page of a profile: all files of the user's own code and, if the filter says so, only
-/// a sum for libraries. If the filter selects the user's own code and there is none, shows all
-/// code.
+/// Writes the page of a profile, with the files that the filter selects. Library code that the
+/// filter leaves out appears only as a sum. If the filter selects the user's own code and there is
+/// none, shows all code.
 ///
 /// # Errors
 /// [`PresentError::NoCode`] if the filter leaves out all files. Other errors if `out` fails or the
@@ -94,7 +94,7 @@ pub(crate) fn html(out: &mut dyn Write, view: &ProfileView<'_>) -> Result<(), Pr
     page::end(out)
 }
 
-/// Writes the table of files, and the files.
+/// Writes the table of files, then each file.
 fn by_file(
     out: &mut dyn Write,
     view: &ProfileView<'_>,
@@ -134,7 +134,7 @@ fn by_file(
     Ok(())
 }
 
-/// The number of a file's functions that are listed before a click shows the rest.
+/// The maximum length of a file's list of functions that is open at first.
 const OPEN: usize = 12;
 
 /// Writes the functions of a file.
@@ -231,7 +231,7 @@ fn annotated(
 }
 
 /// Writes functions without a known line. If no function has lines, also lists the operators of the
-/// functions that fit.
+/// first functions, up to [`LISTED`] operators.
 fn without_lines(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -278,7 +278,7 @@ fn without_lines(
 /// A function and its operators.
 type Listed<'r> = (&'r FunctionRow, Vec<OperatorCount>);
 
-/// Returns the functions whose operators fit.
+/// Returns the first functions that together have at most [`LISTED`] operators.
 fn listed<'r>(
     profile: &Profile<'_>,
     rows: &[&'r FunctionRow],

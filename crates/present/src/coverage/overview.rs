@@ -153,7 +153,7 @@ fn folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
     folder
 }
 
-/// Writes one line about libraries.
+/// Writes one line about the library code that was left out.
 fn left_out(out: &mut dyn Write, left_out: &LeftOut<'_>) -> Result<(), PresentError> {
     let LeftOut {
         files,
@@ -165,8 +165,8 @@ fn left_out(out: &mut dyn Write, left_out: &LeftOut<'_>) -> Result<(), PresentEr
     }
     writeln!(
         out,
-        "<p class=\"soft\">Library code is left out: {}, in which {} lines ran and {} \
-         functions. <code>--code all</code> shows it.</p>",
+        "<p class=\"soft\">Library code is left out: {}, in which {} lines and {} \
+         functions ran. <code>--code all</code> shows it.</p>",
         counted(files.len() as u64, "file"),
         of(*lines),
         of(*functions)

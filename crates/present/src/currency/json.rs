@@ -7,8 +7,8 @@ use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Unrepor
 use crate::document::objects::{Function, Position, TypedValue};
 use crate::document::{Document, NoRows};
 
-/// Whether a debugger, at each stop of an optimised run, shows the value of a variable that the
-/// source implies. docs/CURRENCY.md has the rules.
+/// Whether a variable is current at each stop of an optimised run: whether a debugger shows the
+/// value that the source implies. docs/CURRENCY.md has the rules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyDocument {
     /// The variable, or an expression.

@@ -142,8 +142,8 @@ fn unreported(report: &CurrencyReport, why: Option<Unreported>) -> String {
     }
     let [a, b] = report.arrivals;
     format!(
-        "the corresponding moment of the unoptimised run does not follow from how often the \
-         parts of the line run (arrivals: {} unoptimised, {} optimised)",
+        "the corresponding moment of the unoptimised run is unknown, because the counts of the \
+         line's parts do not determine it (arrivals: {} unoptimised, {} optimised)",
         grouped(a),
         grouped(b)
     )

@@ -54,7 +54,7 @@ fn head(out: &mut dyn Write, statement: &DepsStatement) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Returns the message that nothing was found.
+/// Returns the message for an empty result.
 fn nothing(report: &DepsReport, statement: Option<&DepsStatement>) -> &'static str {
     let trapped = statement.is_some_and(|statement| statement.trapped.is_some());
     match (report.direction, report.along) {
@@ -248,7 +248,7 @@ fn place(range: &MemoryRange) -> String {
     }
 }
 
-/// Shows the first of some bytes, as text if they are printable, and otherwise in hexadecimal.
+/// Formats the first bytes of a range, as text if they are printable and otherwise in hexadecimal.
 fn shown(held: &[u8], length: u64) -> String {
     /// The maximum number of bytes to show in hexadecimal.
     const DIGITS: usize = 12;

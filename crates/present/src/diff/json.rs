@@ -1,4 +1,4 @@
-//! Writes the differences as JSON.
+//! Writes the differences between two executions as JSON.
 
 use afterimage_analyses::diff::{CallPlace, HostBytes, Written};
 use afterimage_ids::{BlockId, FuncId};
@@ -24,7 +24,7 @@ pub struct DiffDocument {
     pub alike: Option<AlikeDocument>,
     /// Whether the two executions are the same.
     pub same: bool,
-    /// How the executions ended, if they ended differently.
+    /// The endings of the executions, if they differ.
     pub endings: Option<DiffEndings>,
     /// The first difference.
     pub first: Option<DiffFirst>,
@@ -55,13 +55,13 @@ pub struct DiffSide {
     pub length: u64,
 }
 
-/// How two executions ended, in the words of `ending` of `afterimage/info/2`; `null` if the end was
-/// not recorded.
+/// The endings of two executions, in the words of `ending` in `afterimage/info/2`; `null` if the
+/// end was not recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
-    /// How the first execution ended.
+    /// The ending of the first execution.
     pub a: Option<String>,
-    /// How the second execution ended.
+    /// The ending of the second execution.
     pub b: Option<String>,
 }
 
@@ -130,7 +130,7 @@ pub struct DiffControl {
     pub t: u64,
     /// The number of the execution of the deciding operator, from 1.
     pub number: u64,
-    /// The differences between the operators of the previous block; the last entry decided.
+    /// The steps that differ in the previous block. The last entry decided where control went.
     pub decided: Vec<DiffDecided>,
     /// The differing block of the first execution; `null` if it has ended.
     pub a: Option<DiffBlock>,
@@ -140,7 +140,7 @@ pub struct DiffControl {
     pub calls: Vec<DiffCall>,
 }
 
-/// A step of both executions.
+/// A step that differs between the two executions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDecided {
     /// The first execution's step.
@@ -175,7 +175,7 @@ pub struct DiffOutput {
     pub b: Option<DiffWritten>,
 }
 
-/// Output.
+/// The differing output of one execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffWritten {
     /// The bytes, up to the end of the line or of the write.
@@ -188,7 +188,7 @@ pub struct DiffWritten {
     pub at: String,
 }
 
-/// A line.
+/// A line that ran a different number of times.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffLine {
     /// The line.

@@ -158,8 +158,8 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
 }
 
 impl AlikeReport {
-    /// Returns an addition to the sentence that both runs did the same, for the case that a
-    /// differing operator was executed.
+    /// Returns text to append to the sentence that both runs did the same, if they executed a
+    /// differing operator.
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
         if self.replaced.iter().any(executed) {

@@ -120,8 +120,8 @@ pub fn diff_text(
     questions(out, scenes, report, !outside.is_empty())
 }
 
-/// Writes the first difference, with the differing bytes. Leaves out its operators if it is in a
-/// library.
+/// Writes the first difference, with the differing bytes. Leaves out the operators if the
+/// difference is in a library.
 fn differing(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],
@@ -268,7 +268,7 @@ fn sentence(
     let difference = &first.difference;
     let step = difference.a.as_ref().or(difference.b.as_ref());
     let Some(step) = step else {
-        return Ok((format!("{a} and {b} differ"), "in nothing known".to_owned()));
+        return Ok((format!("{a} and {b} differ"), "in some respect".to_owned()));
     };
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),

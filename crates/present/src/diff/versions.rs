@@ -88,8 +88,8 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Shows computations of the second version with a result that no computation of the first version
-/// has for the same operands.
+/// Writes the suspects: statements of the second version that may be to blame for the different
+/// behaviour.
 fn suspicious(
     out: &mut dyn Write,
     report: &MatchView<'_>,
@@ -198,7 +198,7 @@ pub struct VersionsDocument {
     pub statements: usize,
     /// The number of these statements that correspond to a statement of `a`.
     pub matched: usize,
-    /// How the executions ended, if they ended differently.
+    /// The endings of the executions, if they differ.
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,
@@ -208,10 +208,10 @@ pub struct VersionsDocument {
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
-    /// otherwise the same. Others are computations whose corresponding operands agree at first, but
-    /// whose first result differs from the result of every match. At least three later statements
-    /// then differ, too. Replacements come first, then the computations that the most wrong
-    /// statements follow.
+    /// otherwise the same. Others are computations with corresponding operands that agree at first,
+    /// and with a first result that differs from the result of every match. At least three later
+    /// statements then differ, too. Replacements come first, then the computations that the most
+    /// wrong statements follow.
     pub suspects: Vec<VersionsSuspect>,
     /// The number of suspects that `--limit` left out.
     pub more_suspects: usize,
@@ -242,7 +242,7 @@ pub struct VersionsOutput {
     pub b: Option<VersionsWritten>,
 }
 
-/// Output.
+/// The differing output of one version.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsWritten {
     /// The bytes, up to the end of the line or of the write.
@@ -329,7 +329,7 @@ pub struct VersionsView<'r> {
 }
 
 impl VersionsView<'_> {
-    /// Returns the questions to continue with.
+    /// Returns follow-up questions.
     ///
     /// # Errors
     /// If a module cannot be read.

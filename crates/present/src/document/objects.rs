@@ -99,8 +99,8 @@ pub struct TypedValue {
     pub kind: &'static str,
     /// Its exact bits, in hexadecimal.
     pub bits: String,
-    /// The number. Integers are signed. Absent if a double cannot represent the value exactly: for
-    /// integers beyond 2^53, infinities, NaN, vectors and references.
+    /// The value as a number. Integers are signed. Absent if a double cannot represent the value
+    /// exactly: for integers beyond 2^53, infinities, NaN, vectors and references.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_number: Option<Number>,
     /// Its text, for a person.

@@ -68,7 +68,7 @@ pub fn callgrind(
         let mut current = home;
         for ((file, line), cost) in costs.into_iter().filter(|(_, cost)| *cost > 0) {
             if file != current {
-                // `fi` leaves the function's own file, `fe` returns to it.
+                // `fi` leaves the function's own file, and `fe` returns to it.
                 let key = if file == home { "fe" } else { "fi" };
                 writeln!(out, "{key}={}", files.of(path(file)))?;
                 current = file;
@@ -95,7 +95,7 @@ enum Party {
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: BTreeMap<Option<Line>, u64>,
-    /// The number of calls to each callee, and of blocks executed in them.
+    /// For each line and callee, the number of calls and the number of blocks executed in them.
     calls: BTreeMap<Option<Line>, BTreeMap<Party, (u64, u64)>>,
 }
 
@@ -103,9 +103,9 @@ struct Cost {
 /// writes the number of calls and their inclusive cost. A call inside another call to the same
 /// function costs nothing, because its blocks belong to the outermost call. So the costs of a
 /// function's calls add up to its inclusive cost, as `callgrind_annotate` expects. An inlined
-/// function appears as a function with 1 call, because Callgrind's tools would take 0 calls for the
-/// caller's own cost. Merged calls and gaps in the path have names in brackets. A block without a
-/// line is at the line where its function is declared. O(contexts · log).
+/// function appears as a function with 1 call, because Callgrind's tools would add the cost of 0
+/// calls to the caller's own cost. Merged calls and gaps in the path have names in brackets. A
+/// block without a line is at the line where its function is declared. O(contexts · log).
 ///
 /// # Errors
 /// If `out` fails.
@@ -148,7 +148,7 @@ pub fn callgrind_calls(
         for at in lines {
             let (file, line) = place(at.or(declared(*caller)));
             if file != current {
-                // `fi` leaves the function's own file, `fe` returns to it.
+                // `fi` leaves the function's own file, and `fe` returns to it.
                 let key = if file == home { "fe" } else { "fi" };
                 writeln!(out, "{key}={}", files.of(file))?;
                 current = file;
@@ -219,8 +219,8 @@ fn costs(tree: &ContextTree, frames: &Frames<'_>) -> BTreeMap<Party, Cost> {
     costs
 }
 
-/// Returns which contexts are inside another context of the same function. The format identifies
-/// functions by name and file.
+/// Returns, for each context, whether it is inside another context of the same function. The format
+/// identifies functions by name and file.
 fn nested(tree: &ContextTree, frames: &Frames<'_>) -> Vec<bool> {
     // Skip contexts that are lines, not functions.
     let mut open: Vec<Option<(&str, Option<FileId>)>> = Vec::new();

@@ -40,8 +40,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the place of a frame: the declaration of a function, if the debug information has
-    /// it, or the line itself for a frame that is a line.
+    /// Returns the place of a frame: the declaration of a function, if known, or the line of a
+    /// frame that is a line.
     pub fn place(&self, frame: Frame) -> Option<Location> {
         let place = match frame {
             Frame::Inlined(inlinee) => self.inlining.function(inlinee).place,
@@ -68,7 +68,8 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the offset in the original module of a defined function's code.
+    /// Returns the offset in the original module of a defined function's code, or 0 for another
+    /// frame.
     pub(super) fn address(&self, frame: Frame) -> u32 {
         match frame {
             Frame::Function(function) => {

@@ -1,8 +1,8 @@
 //! Writes coverage in the tracefile format of lcov, for `genhtml` and editors.
 //!
-//! Functions that the linker removed because nothing called them count as not executed, with their
-//! lines, if the debug information still has them. Functions that an optimiser inlined and folded
-//! away count in the same way, because they leave no trace of their calls.
+//! Functions that the linker removed, because nothing called them, count as not executed if the
+//! debug information still has their lines. The same holds for functions that an optimiser inlined
+//! and folded away, because they leave no trace of their calls.
 //!
 //! The format follows geninfo(1). Functions and branches belong to the file that they come from.
 //! Functions and branches of unknown origin are left out, because every file in the format has a

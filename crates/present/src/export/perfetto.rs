@@ -1,9 +1,9 @@
 //! Writes calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
 //!
-//! A call is a pair of events `B` and `E`. Both events have its name, although the format needs it
-//! only in `B`, because speedscope and Chrome's DevTools pair the events by name. Merged calls are
-//! one event `X` with their number in its `args`. Events are written in order of time, without
-//! holding them in memory.
+//! A call is a pair of events `B` and `E`. The format needs the name of the call only in `B`.
+//! However, both events have it, because speedscope and Chrome's DevTools pair events by name.
+//! Merged calls are one event `X` with their number in its `args`. Events are written in order of
+//! time, without holding them in memory.
 
 use std::io::Write;
 
@@ -81,7 +81,7 @@ where
     Ok(())
 }
 
-/// Writes where a call begins or ends.
+/// Writes the event at which a call begins or ends.
 fn edge(out: &mut dyn Write, phase: char, time: u64, name: &str) -> Result<(), PresentError> {
     write!(
         out,

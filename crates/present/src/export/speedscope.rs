@@ -10,7 +10,7 @@ use super::Frames;
 use super::stacks::each_stack;
 use crate::PresentError;
 
-/// The file.
+/// A file in speedscope's format.
 #[derive(Serialize)]
 struct File<'f> {
     #[serde(rename = "$schema")]

@@ -1,4 +1,4 @@
-//! Holds the common parts of timelines, for tools that show time.
+//! Holds the parts that the timelines for all tools share.
 
 use afterimage_program::Names;
 use afterimage_replay::paths::{Merging, TimelineLimits, Window};

@@ -134,8 +134,8 @@ pub(super) fn text(
     Ok(())
 }
 
-/// Writes the traffic. Data that was read comes first; in each group, the largest amount comes
-/// first.
+/// Writes the traffic. Data that was read comes before data that was written. In each group, the
+/// largest amount comes first.
 fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError> {
     let mut rows = Vec::new();
     for row in all {

@@ -99,7 +99,7 @@ impl InfoClass {
         self
     }
 
-    /// Adds a part about the whole run, of which only the share `part` counts.
+    /// Adds a part about the whole run. Only the share `part` of its bytes counts.
     pub fn whole(
         self,
         name: &'static str,

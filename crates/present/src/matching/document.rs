@@ -32,7 +32,7 @@ pub struct MatchDocument {
     pub divergences: Vec<MatchDivergence>,
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
-    /// How the executions ended, if they ended differently.
+    /// The endings of the executions, if they differ.
     pub endings: Option<DiffEndings>,
     /// The accuracy of the matching, with `--check`.
     pub accuracy: Option<MatchAccuracy>,
@@ -177,8 +177,8 @@ pub(super) fn match_document(report: &MatchView<'_>) -> Result<MatchDocument, Pr
     })
 }
 
-/// Writes a row for each statement of the second version, at most as many as the report shows
-/// (RFC 4180).
+/// Writes comma-separated values (RFC 4180): a row for each statement of the second version that
+/// the report shows.
 ///
 /// # Errors
 /// If `out` fails or a module cannot be read.

@@ -9,7 +9,7 @@ use super::{begin_source, escaped};
 use crate::PresentError;
 use crate::number::grouped;
 
-/// The legend of the marks.
+/// The legend that explains the marks.
 pub const LEGEND: &str = "<ul class=\"legend\"><li><i class=\"x\">×</i> never ran</li><li><i class=\"h\">½</i> some branches were never taken</li><li><code>1/2 <span class=\"soft\">7 : 0</span></code> branches taken, and how often each was</li></ul>";
 
 /// The maximum number of a line's branch directions whose counts are shown next to it.
@@ -36,12 +36,12 @@ impl From<&BranchRow> for CountedBranch {
     }
 }
 
-/// A line.
+/// A row of the table: a line of source, or an instruction.
 #[derive(Clone, Debug)]
 pub struct CountedLine<'t> {
     /// The name of the row, for links to it.
     pub id: Option<String>,
-    /// Its number, or an offset.
+    /// Its line number, or the offset of the instruction.
     pub number: String,
     /// The number of its executions; `None` if it has no code.
     pub count: Option<u64>,

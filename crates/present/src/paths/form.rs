@@ -33,7 +33,7 @@ pub(super) const SHOWN: usize = 80;
 /// The maximum length of a trace to search for repetitions.
 const READ: usize = 200_000;
 
-/// Returns the lines of a trace.
+/// Returns the lines of text for a trace.
 pub(super) fn lines(traces: &Traces, number: usize, form: TraceForm, whole: Whole) -> Vec<String> {
     let (steps, dictionary) = traces.compacted.parts(number);
     let most = match whole {

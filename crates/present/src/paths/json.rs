@@ -168,7 +168,7 @@ fn numbers(blocks: &[BlockId]) -> Vec<u32> {
 /// The numbers of calls and path traces, of a function or in total.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathsCounts {
-    /// The function, in a row or with `--function`.
+    /// The function. Present in a row, or with `--function`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<Function>,
     /// The number of functions that were called. Present only in the sums of `functions`.
@@ -241,8 +241,8 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub steps: u64,
     /// The blocks.
     pub blocks: B,
-    /// The chains of its dynamic basic blocks. The first block of a chain stands for the chain;
-    /// other blocks stand for themselves.
+    /// The chains of its dynamic basic blocks. In the sequence, the first block of a chain stands
+    /// for the chain. Other blocks stand for themselves.
     pub dictionary: Vec<Vec<u32>>,
     /// The timestamps of each of its dynamic basic blocks.
     pub timestamps: Vec<Stamped>,

@@ -195,7 +195,7 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     blocks
 }
 
-/// Writes lines in the form `lib.c:3-7,9`. Takes them from the file with the most lines.
+/// Writes lines in the form `lib.c:3-7,9`. Writes only the lines of the file with the most lines.
 pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
@@ -231,7 +231,7 @@ const NEAR: u32 = 3;
 /// The maximum number of stretches to write.
 const RUNS: usize = 3;
 
-/// Writes where a pattern occurs.
+/// Writes the occurrences of a pattern.
 ///
 /// # Errors
 /// If `out` fails.
@@ -298,7 +298,7 @@ fn open(out: &mut dyn Write, calls: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes how many rows belong to code that is left out.
+/// Writes the number of rows that were left out because they belong to other code.
 fn others(
     out: &mut dyn Write,
     names: PathNames<'_>,

@@ -19,8 +19,8 @@ use crate::document::{Document, NoRows};
 /// at that time.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyDocument {
-    /// The number of distinct loads that were executed, only in the function if `--function` names
-    /// one.
+    /// The number of distinct loads that were executed. With `--function`, only loads of this
+    /// function count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loads: Option<u64>,
     /// The number of pure operators that were executed.
@@ -35,7 +35,7 @@ pub struct RedundancyDocument {
     pub same_call: Option<u64>,
     /// The number of statements executed in the whole run, without moves and constants.
     pub instructions: u64,
-    /// The operators, the most redundant executions first.
+    /// The operators, in descending order of redundant executions.
     pub entries: Vec<RedundantOperator>,
 }
 

@@ -19,7 +19,7 @@ pub struct SimulateHead {
     pub blocks: u64,
     /// The number of executed instructions.
     pub instructions: u64,
-    /// The number of branches or accesses, and of misses.
+    /// The number of branches or accesses, and the number of misses.
     #[serde(flatten)]
     pub missed: Missed,
     /// The numbers of cache lines, if caches are simulated.
@@ -33,7 +33,7 @@ impl Document for SimulateHead {
     type Row = SimulateRow;
 }
 
-/// The number of executions, and of misses.
+/// The number of executions, and the number of misses.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Missed {
     /// The number of executions.
@@ -168,7 +168,7 @@ fn head(summary: &Summary) -> SimulateHead {
     }
 }
 
-/// Returns a kind in one word.
+/// Returns the word for a kind of site.
 pub(super) fn kind_name(kind: SiteKind) -> &'static str {
     match kind {
         SiteKind::Conditional => "branch",

@@ -91,7 +91,7 @@ fn sentence(summary: &Summary) -> String {
     }
 }
 
-/// Describes a level in words.
+/// Describes a level of cache in words.
 fn level(level: &LevelSpec) -> String {
     let size = match level.size {
         size if size >= 1 << 20 && size % (1 << 20) == 0 => format!("{} MiB", size >> 20),

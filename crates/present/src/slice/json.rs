@@ -152,7 +152,7 @@ impl SliceReport {
 }
 
 /// Writes the lines of a slice, or its statements, as comma-separated values. After the lines, each
-/// function with statements without a known line has a row. Writes at most `limit` rows.
+/// function that has statements without a known line gets a row. Writes at most `limit` rows.
 ///
 /// # Errors
 /// If `out` fails.

@@ -1,4 +1,4 @@
-//! Writes steps in the binary form for other programs that docs/TRACE.md describes.
+//! Writes steps for other programs, in the binary form that docs/TRACE.md describes.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Joins consecutive steps of library code to one row of text.
+//! Joins consecutive steps of library code into one row of text.
 
 use std::collections::VecDeque;
 
@@ -11,9 +11,9 @@ use crate::own::OwnPlace;
 /// The code of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepCode {
-    /// Shown code. If library code was inlined into it, or called by it, the line.
+    /// Shown code. Contains its line if library code was inlined into it or called by it.
     Shown(Option<OwnPlace>),
-    /// Library code, and the line that called it, if it is shown.
+    /// Library code. Contains the line that called it, if that line is shown.
     Folded(Option<OwnPlace>),
 }
 
@@ -35,7 +35,7 @@ pub struct ShownStep {
 /// row.
 pub struct FoldedSteps<'s> {
     next: &'s mut NextStep<'s>,
-    /// Without it, no steps are folded.
+    /// Finds the code of each step. If absent, no steps are folded.
     code: Option<&'s CodeOf<'s>>,
     /// The first step of the next row, if it was read.
     ahead: Option<(Step, StepCode)>,

@@ -35,7 +35,7 @@ pub struct StepRow {
     /// Its effect.
     #[serde(flatten)]
     pub what: StepWhat,
-    /// For library code: the line that a sentence shows instead.
+    /// For library code, the line that a sentence shows instead.
     #[serde(skip)]
     pub own: Option<OwnPlace>,
 }

@@ -173,7 +173,7 @@ impl StepRow {
         }
     }
 
-    /// Returns the action in one or two words: the operator, unless the host acts.
+    /// Returns the action in one or two words: the operator, or the action of the host.
     fn doing(&self) -> &str {
         match &self.what {
             StepWhat::HostRead { .. } => "host read",

@@ -1,4 +1,4 @@
-//! Writes traces in the binary form for other programs that docs/TRACE.md describes.
+//! Writes traces for other programs, in the binary form that docs/TRACE.md describes.
 
 use std::io::{self, Write};
 

@@ -19,7 +19,7 @@ use crate::number::{counted, grouped};
 use crate::own::left_out;
 use crate::table::{Paint, plain, shortened};
 
-/// The maximum number of activations around a stretch to show, counted from the innermost.
+/// The maximum number of activations to show that enclose a stretch, counted from the innermost.
 const AROUND: usize = 8;
 /// The minimum width of a place.
 const PLACE: usize = 22;
@@ -34,7 +34,7 @@ pub struct CallRow {
     pub end_t: Option<u64>,
     /// The number of blocks executed by it and its callees.
     pub blocks: u64,
-    /// The number of activations around it.
+    /// The number of enclosing activations.
     pub depth: usize,
     /// The function.
     pub function: Function,

@@ -28,9 +28,9 @@ pub struct TraceHead {
     /// A description of the missing parts of the path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub left_out: String,
-    /// Whether the order of the lines is backward in time.
+    /// Whether the lines go backward in time.
     pub reverse: bool,
-    /// The only function with entries, if one was selected.
+    /// The function whose entries are listed, if one was selected.
     pub function: Option<Function>,
 }
 
@@ -63,7 +63,7 @@ pub enum TraceRow {
 pub struct BlockRow {
     /// Its time.
     pub t: u64,
-    /// The number of activations around its own.
+    /// The number of enclosing activations.
     pub depth: usize,
     /// Its function.
     pub function: Function,
@@ -80,7 +80,7 @@ pub struct BlockRow {
 pub struct PathRow {
     /// The time of its first block.
     pub t: u64,
-    /// The number of activations around its own.
+    /// The number of enclosing activations.
     pub depth: usize,
     /// Its function.
     pub function: Function,

@@ -36,7 +36,7 @@ pub struct LineEntry {
     pub inlined: Option<String>,
     /// The line.
     pub line: SourceLine,
-    /// The number of activations around its own.
+    /// The number of enclosing activations.
     pub depth: usize,
     /// The time of the activation's first block.
     pub entered: u64,
@@ -64,9 +64,9 @@ pub type NextLine<'s> = dyn FnMut() -> Result<Option<LineEntry>, PresentError> +
 pub struct LineRow {
     /// The time of its block.
     pub t: u64,
-    /// The number of activations around its own.
+    /// The number of enclosing activations.
     pub depth: usize,
-    /// The function whose code it is.
+    /// The function whose code was executed.
     pub function: Function,
     /// The name of the inlined function that contains the line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,8 +185,8 @@ pub struct LineStyle<'s> {
 }
 
 /// Writes lines for people. A heading names the function wherever control enters it or returns to
-/// it. Each line shows the variables that it or its calls changed. These are known only at the next
-/// line of the activation, so rows are held back until then.
+/// it. Each line shows the variables that it or its calls changed. The changes are known only at
+/// the next line of the activation, so rows are held back until then.
 ///
 /// Returns the entry with which to continue, if there are more than `limit` entries.
 ///
@@ -233,11 +233,11 @@ struct LastRow {
     entered: u64,
     depth: usize,
     row: u64,
-    /// The changes by the row that precedes it in time, for the reverse order.
+    /// For the reverse order, the changes that the preceding line of the activation made.
     changed: String,
 }
 
-/// The state of writing rows.
+/// The state while rows are written.
 struct Lines<'s> {
     how: LineStyle<'s>,
     cache: Cache<'s>,

@@ -32,7 +32,7 @@ const TEXT: usize = 24;
 pub(super) const LEVELS: usize = 20;
 
 /// Writes a stretch of a run: a line for each block or path. Consecutive executions of a path share
-/// a line. If `visits` leaves out paths, these are library code.
+/// a line. Paths that `visits` leaves out must be library code.
 ///
 /// Returns the time at which to continue, if there are more than `limit` lines.
 ///
@@ -105,14 +105,14 @@ where
     rows.close()
 }
 
-/// Visits, each with the reason why it has no line of its own, if it has none. Paths that the visits
-/// leave out become one visit of library code.
+/// Visits. A visit without a line of its own comes with the reason. Paths that the visits leave out
+/// become one visit of library code.
 struct Parts<'v, 'a, S: Segments> {
     scene: &'v Scene<'v, S>,
     visits: &'v mut Visits<'a, S>,
     /// The times that were not visited yet.
     rest: Window,
-    /// A visit that comes after the paths left out before it.
+    /// A visit that is held back because paths left out before it come first.
     next: Option<Visit>,
 }
 
@@ -168,12 +168,12 @@ where
     }
 }
 
-/// Why blocks have no line of their own.
+/// The reason why blocks have no line of their own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GapKind {
-    /// They were left out of the recording.
+    /// The blocks were left out of the recording.
     LeftOut,
-    /// They belong to library code.
+    /// The blocks belong to library code.
     Library,
 }
 
@@ -193,8 +193,8 @@ impl Gap {
     }
 }
 
-/// Lines of blocks, and of gaps between them. Each method returns the time at which to continue, if
-/// there is no room.
+/// Writes lines for blocks, and for the gaps between them. Each method returns the time at which to
+/// continue, if the limit is reached.
 struct Rows<'o, 's, S> {
     out: &'o mut dyn Write,
     lines: &'o mut Lines<'s, S>,
@@ -319,7 +319,7 @@ where
     }
 }
 
-/// Leaves out the paths of library code, of which text shows only the number of blocks.
+/// Leaves out the paths of library code. The text form shows only the number of their blocks.
 ///
 /// # Errors
 /// If the paths cannot be counted.
@@ -353,12 +353,12 @@ fn gap_of<S: Segments>(
     Ok((!node.blocks.is_empty()).then_some(GapKind::Library))
 }
 
-/// The columns of blocks beside the time and the place.
+/// The columns that rows have besides the time and the place.
 #[derive(Clone, Copy)]
 struct Columns {
     depth: bool,
     block: bool,
-    /// The minimum width of a function. A name is shortened to it if the terminal is narrow.
+    /// The minimum width of a function. On a narrow terminal, names are shortened to this width.
     function: usize,
 }
 
@@ -369,8 +369,8 @@ impl Columns {
         function: FUNCTION,
     };
 
-    /// The columns that leave room for source text on a terminal. The number of the block is
-    /// dropped first. The depth also shows in the indentation.
+    /// Returns the columns that leave room for source text on a terminal. Drops the number of the
+    /// block first, then the depth, which the indentation also shows.
     fn within(room: usize, time: usize) -> Self {
         let used = |columns: &Self| {
             let depth = if columns.depth { 7 } else { 0 };

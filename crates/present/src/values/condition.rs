@@ -25,8 +25,8 @@ pub struct ConditionReport {
     pub at: String,
     /// The number of arrivals at a line, executions of an instruction, or calls to a function.
     pub count: u64,
-    /// The number of these occasions that were examined. It is smaller if only some occasions were
-    /// requested, or only the first or the last time at which the condition holds.
+    /// The number of these occasions that were examined. It is smaller than `count` if only some
+    /// occasions were requested, or only the first or the last at which the condition holds.
     pub looked_at: u64,
     /// The number of examined occasions on which the condition holds.
     pub holds: u64,
@@ -44,7 +44,7 @@ pub struct ConditionReport {
 /// A time at which a condition holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ConditionInstance {
-    /// The number of the time, from 1.
+    /// The number of the arrival, execution or call, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,

@@ -47,7 +47,7 @@ impl Document for VariableReport {
 pub enum VariableRows {
     /// The values are listed one by one.
     Instances {
-        /// The times.
+        /// The moments at which the variable was read.
         instances: Vec<VariableInstance>,
         /// Whether each time was requested by number, so that the text form does not mention
         /// others.
@@ -74,7 +74,7 @@ pub enum VariableRows {
 /// A variable at a moment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VariableInstance {
-    /// The number of the moment, from 1.
+    /// The number of the arrival, execution or call, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,

@@ -21,7 +21,7 @@ pub struct WhyDot<'o> {
 }
 
 impl<'o> WhyDot<'o> {
-    /// Begins the graph with the subject.
+    /// Begins the graph with a vertex for the subject.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -133,7 +133,7 @@ impl<'o> WhyDot<'o> {
         Ok(())
     }
 
-    /// Writes a vertex after the previous one, and returns its number.
+    /// Writes a vertex with an arrow from the previous vertex, and returns its number.
     fn vertex(
         &mut self,
         what: &str,

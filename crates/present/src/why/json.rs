@@ -26,8 +26,8 @@ pub struct WhyHead {
     pub value: String,
     /// The statement, as `--at` takes it: `@OFFSET#K`.
     pub at: Option<String>,
-    /// How the run ended in terms of the user's own code, with `--trap` if the run ended in a
-    /// library.
+    /// The end of the run in terms of the user's own code. Present with `--trap` if the run ended
+    /// in a library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
     /// The last write to the variable's place since the call began. It may have put another value
@@ -36,7 +36,7 @@ pub struct WhyHead {
     pub written: Option<WrittenSince>,
 }
 
-/// How a run ended in a library: the library's message, and the line of the user's own code.
+/// The end of a run in a library: the library's message, and the line of the user's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyDeath {
     /// The event: `panicked`, `assertion failed`, `aborted`, or how the run ended.
@@ -45,7 +45,7 @@ pub struct WhyDeath {
     pub message: Option<String>,
     /// The place where the user's own code called the library.
     pub place: WhyPlace,
-    /// The line of the user's own code that called that function.
+    /// The line of the user's own code that called the function of `place`.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub called_from: Option<SourceLine>,
@@ -79,7 +79,7 @@ impl Document for WhyHead {
     type Row = WhyEntry;
 }
 
-/// Writes the subject; entries follow with [`row`].
+/// Writes the subject. The entries, written with [`row`], follow.
 ///
 /// # Errors
 /// If `out` fails.
