@@ -38,7 +38,7 @@ pub struct ProfileQuery {
     pub top: Option<usize>,
     /// The functions to include, by index, name or demangled name. Empty means all.
     pub functions: Vec<String>,
-    /// The code whose functions and lines have rows. The default is all code.
+    /// The code that has rows. The default is all code.
     pub code: Option<CodeFilter>,
 }
 
@@ -78,7 +78,8 @@ impl ProfileQuery {
         })
     }
 
-    /// Returns the code whose lines are shown with the cost of library code, if the rows are lines.
+    /// Returns the code whose lines are shown with the cost of library code. Returns `None` unless
+    /// the rows are lines of all functions.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -167,8 +168,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns the counts of a recording. If they are not stored in it, the run is executed again,
-    /// as `counting` says. `name` is the recording's name in messages.
+    /// Returns the counts of a recording. Executes the run again, as `counting` says, if the
+    /// recording does not contain them. `name` is the recording's name in messages.
     ///
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.

@@ -21,9 +21,10 @@ pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES
     /// at=PLACE`, with or without `ahead`.
     pub fact: String,
-    /// The maximum number of path traces in the answer. The traces of the most calls come first.
+    /// The maximum number of path traces in the answer. The traces that most calls took come first.
     pub paths: u64,
-    /// The maximum number of stretches of executions to list for each operator that decided.
+    /// The maximum number of stretches of executions to list for each operator that decided the
+    /// fact.
     pub instances: u64,
 }
 
@@ -262,7 +263,7 @@ struct Operators {
     one: Option<Occurrence>,
 }
 
-/// A fact as written.
+/// A fact as the user wrote it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Written<'t> {
     kind: &'t str,

@@ -494,7 +494,8 @@ fn executed(
         cancel: Some(cancel.as_deref().unwrap_or(&NEVER)),
     };
     let mut found = SnapshotBuilder::new(ROOM);
-    // If a snapshot is not later than the previous one, keep its changed pages for the next one.
+    // If a snapshot is not later than the previous one, keep its changed pages for the next
+    // snapshot.
     let mut changed = Vec::new();
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);

@@ -201,7 +201,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(place)
     }
 
-    /// Finds the innermost call in the user's own code at block T, which a library executes.
+    /// Finds the innermost open call in the user's own code at block T, which is library code.
     /// Searches the innermost [`STACK`] activations.
     fn called_from(&self, time: u64) -> Result<Option<WhyPlace>> {
         let mut cursor = self.values.path().cursor();
@@ -306,7 +306,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// Returns the innermost call around inlined code whose source is available, with its text.
+    /// Returns the line of the innermost call around inlined code, among the calls with available
+    /// source. The text of the line comes with it.
     fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);

@@ -205,7 +205,7 @@ pub fn said(printed: &str, test: &str) -> String {
     let said = after[..end].trim_end();
     // The verdict follows the output on the same line. A test that did not pass has no verdict.
     let has_passed = after[end..].starts_with("\ntest result: ok");
-    // Of a test that failed without ending the process, libtest also prints a list of failures.
+    // If a test failed without ending the process, libtest also prints a list of failures.
     let has_failed = after[end..].starts_with("\ntest result: FAILED");
     let said = match has_passed {
         true => said.strip_suffix("ok").unwrap_or(said),

@@ -40,7 +40,7 @@ pub enum Work {
     Writer,
     /// Counting blocks. The units are polls of the stop clock.
     Counts,
-    /// Following the run for a question, with this purpose. What the units are depends on it.
+    /// Following the run for a question, with this purpose. The purpose determines the units.
     Question(&'static str),
 }
 

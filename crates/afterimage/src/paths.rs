@@ -23,7 +23,8 @@ pub struct PathsQuery {
     /// The largest number of blocks to list for each path trace, without its compacted form. If it
     /// is not given, all blocks and the compacted form are listed.
     pub blocks: Option<usize>,
-    /// The code whose functions are included. All code if the program has none of this code.
+    /// The code whose functions are included. If the program has none of this code, all code is
+    /// included.
     pub code: CodeFilter,
 }
 

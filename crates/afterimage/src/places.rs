@@ -333,8 +333,8 @@ pub fn executions<'a>(
 }
 
 /// Returns how many of the `count` executions of an operator's block reached the operator. The last
-/// execution did not if the run ended in it before the operator. `by` returns the number of
-/// executions of the block up to a time.
+/// execution did not reach it if the run ended in the block before the operator. `by` returns the
+/// number of executions of the block up to a time.
 pub fn reached(
     traced: &Session,
     (function, op): (FuncId, OpId),

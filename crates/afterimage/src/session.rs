@@ -1,4 +1,4 @@
-//! A recording that grows as questions are asked about it.
+//! Opens recordings that grow as questions are asked about them.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -33,8 +33,8 @@ use crate::source::{check_code, source_map_with};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
-/// The reciprocal of the share of stretches that a question may build. Building all values at once
-/// is as fast as building a larger share.
+/// The reciprocal of the share of stretches that a question may build. Beyond this share, building
+/// all values at once is as fast.
 const SHARE: usize = 8;
 
 /// A recording, and the means to build the parts of it that questions need.

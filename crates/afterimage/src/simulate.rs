@@ -52,7 +52,7 @@ pub fn specs(
 /// Returns the default simulations: caches and a predictor as in a present-day processor.
 ///
 /// # Errors
-/// None.
+/// There are none, because the default caches are valid.
 pub fn default_specs() -> Result<Vec<Spec>> {
     let first = "32k,8,64".parse()?;
     let second = "1m,16,64".parse()?;

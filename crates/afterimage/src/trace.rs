@@ -1,4 +1,4 @@
-//! The executions of a run, in order.
+//! Reports what a run executed, in order.
 
 mod last;
 
@@ -147,7 +147,7 @@ pub enum StepInto {
     Nothing,
 }
 
-/// The executions of a run, in order.
+/// A report of what a run executed, in order.
 pub type TraceReport = WithRows<TraceHead>;
 
 /// Asks what a run executed, in order.
@@ -248,7 +248,8 @@ impl TraceQuery {
             && self.limit.is_none_or(|limit| limit >= count)
         {
             let is_folded = form == Form::Text && *session.code() != CodeFilter::All;
-            // Text counts all statements of library code between two others as one entry.
+            // Text shows consecutive statements of library code as one entry, so more statements
+            // are needed.
             let count = if is_folded { count.max(FOLDED) } else { count };
             return self.use_last(session, level, count);
         }
@@ -710,7 +711,7 @@ impl TraceQuery {
     }
 }
 
-/// Returns the part of a window that was read of a path that is not compacted.
+/// Returns the part of a window that was read, if the path is not compacted.
 fn read_part(path: &RecordedPath, window: Window) -> Result<Window> {
     let Window {
         mut first,

@@ -251,8 +251,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Checks the counterparts that counting found for some parts of the optimised run, by
-    /// comparing values. Follows both runs.
+    /// Compares values to check the counterparts that counting found for some parts of the
+    /// optimised run. Follows both runs.
     pub fn confirmed<'m>(
         &self,
         moments: &'m Moments,

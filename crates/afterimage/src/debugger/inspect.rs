@@ -20,8 +20,8 @@ use anyhow::{Context, Result, anyhow};
 use super::{Debugger, Position};
 use crate::early::Failure;
 
-/// The number of blocks between two snapshots near a position. Longer stretches are not followed
-/// without taking snapshots.
+/// The number of blocks between two snapshots near a position. Snapshots are taken if the last one
+/// is more than twice this far away.
 const EVERY: u64 = 1 << 16;
 /// The maximum size in bytes of the snapshots of one stretch.
 const ROOM: usize = 1 << 25;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Debugger, Position};
 
-/// The kind of a step.
+/// The kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {

@@ -64,7 +64,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the dependents on the statements in a block that the decision allowed.
+    /// Returns the dependents of the statements in a block that a decision or call let run.
     fn in_block(
         &self,
         block: &Controlled,

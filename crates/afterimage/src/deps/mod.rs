@@ -31,7 +31,7 @@ use crate::places::{Site, chosen, statements};
 pub struct DepsQuery {
     /// The statement and its execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// The direction.
+    /// Whether to look for what the statement depends on, or for what depends on it.
     pub direction: DepsDirection,
     /// The dependences to follow.
     pub along: DepsAlong,
@@ -135,7 +135,7 @@ struct Finder<'s, 'a> {
 }
 
 /// Whether a call or throw only passes on the operand, so that the operand does not influence
-/// whether it happens.
+/// whether the call or throw happens.
 fn is_passed_on(role: &str) -> bool {
     matches!(role, "argument" | "carried")
 }
@@ -307,8 +307,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the decisions that moved a statement's operands to the place that takes them. Leaves
-    /// out the `known` decisions, which also decide its execution.
+    /// Returns the decisions that moved a statement's operands to the statement. Leaves out the
+    /// `known` decisions, which also decide whether it runs.
     fn moved(
         &self,
         point: Point,

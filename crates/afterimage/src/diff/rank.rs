@@ -82,7 +82,7 @@ pub fn rank<R>(
     })
 }
 
-/// Returns the executions of each line of a run's program.
+/// Returns how often each line was executed in a run.
 fn lines(
     session: &Session,
     program: NamedProgram<'_>,

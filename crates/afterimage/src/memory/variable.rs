@@ -388,7 +388,8 @@ fn global<'a>(
     })
 }
 
-/// Returns a place for `values --at`: the place in the moment that the user named, or the function.
+/// Returns a place to suggest for `values --at`. This is the moment that the user named if it names
+/// a place, and otherwise the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -396,7 +397,7 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     }
 }
 
-/// The maximum number of functions with such a variable to name.
+/// The maximum number of functions that a message names.
 const MOST_NAMED: usize = 8;
 
 /// Names the first functions that have a variable with this name.

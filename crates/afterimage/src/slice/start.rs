@@ -29,8 +29,8 @@ use crate::text::{harmless, pasted};
 /// The start of a slice.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// The criteria for the subject's operands, if they are separate. These are one dependence away
-    /// from the subject.
+    /// The criteria for the subject's operands, if they are separate. The operands are one
+    /// dependence away from the subject.
     pub taken: Vec<Criterion>,
     /// The subject in words.
     pub title: String,

@@ -66,7 +66,7 @@ impl SourcePaths {
         }))
     }
 
-    /// Limits access: of the files that the debug information names, only those under these folders
+    /// Limits access to the files that the debug information names: only files under these folders
     /// are read. Files that the user moved, and files of Rust's standard library, are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
@@ -165,7 +165,7 @@ impl SourceFiles {
         Self { file, ..self }
     }
 
-    /// Returns the user's places.
+    /// Returns the places that the user gave for sources.
     pub fn paths(&self) -> &SourcePaths {
         &self.paths
     }

@@ -38,7 +38,7 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// The times to report, of those at which the condition holds.
+    /// The selection of the times to report from the times at which the condition holds.
     pub wanted: Wanted,
 }
 
@@ -57,9 +57,9 @@ pub enum Wanted {
     Count,
 }
 
-/// The range of the number of moments to examine in one pass. The number is small at first, because
-/// the answer may be among the first moments. It grows, because each pass begins by restoring
-/// memory.
+/// The smallest and the largest number of moments to examine in one pass. The first passes are
+/// short, because the answer may be among the first moments. Later passes are longer, because each
+/// pass begins by restoring memory.
 const AT_ONCE: RangeInclusive<u64> = 1 << 12..=1 << 16;
 
 /// The limits for the part of a string that is compared.
@@ -583,8 +583,7 @@ impl<'l, 'a> Look<'l, 'a> {
         }
     }
 
-    /// Returns the value of a path expression: a string, or a number with its text if that is
-    /// wanted.
+    /// Returns the value of a path expression: a string, or a number, with its text if requested.
     fn held(
         &self,
         path_number: usize,

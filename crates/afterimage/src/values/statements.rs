@@ -88,7 +88,7 @@ impl ValuesQuery {
             };
             let rows = match rows {
                 Ok(rows) => rows,
-                // Other statements of the line may have been executed, and have stored values.
+                // Other statements of the line may still have executions with stored values.
                 Err(why) => {
                     let rows = Rows {
                         refused: Some(why.to_string()),
@@ -298,7 +298,7 @@ impl<'a> ValuesContext<'_, 'a> {
             // No execution has stored values. Looking up the first of them returns the reason.
             ranges = vec![(first, first)];
         }
-        // A statement whose operands need no values has at least one known execution.
+        // At least one execution is looked up, even if none has stored values.
         let outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, self.query.most(which));
         let doing = Work::Question("computing values");

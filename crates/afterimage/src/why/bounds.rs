@@ -106,7 +106,7 @@ pub fn operands(
     let blamed = match beyond {
         Some((beyond, _)) => beyond,
         None => match computed(0)? {
-            // A constant may well be the end, because a part that begins there must be empty.
+            // A part may begin at the end only if it is empty, so blame the computed beginning.
             Some(at_end) => at_end,
             None if is_computed(scene, &found[last].value)? => last,
             None => {

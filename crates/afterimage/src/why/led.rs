@@ -32,8 +32,8 @@ pub fn value(
     })
 }
 
-/// Writes a value that is an address or a length. Such a value is unsigned, so a value that would
-/// look negative is shown in hexadecimal.
+/// Writes an address or a length. These are unsigned, so a value that would look negative is shown
+/// in hexadecimal.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
         format!("0x{bits:x}")

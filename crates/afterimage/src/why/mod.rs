@@ -32,7 +32,7 @@ use tell::Teller;
 /// Asks where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyQuery {
-    /// The value.
+    /// The value to explain.
     pub about: WhyAbout,
     /// The maximum number of moves and computations to follow back.
     pub steps: u64,

@@ -115,7 +115,6 @@ impl WhyNotQuery {
     }
 }
 
-/// The question.
 struct WhyNotTarget<'p> {
     places: &'p [CodeBlock],
     line: Option<Line>,
