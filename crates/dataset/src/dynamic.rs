@@ -295,7 +295,7 @@ struct Tables {
     values: Option<TableFile>,
     memory: Option<TableFile>,
     names: Accesses,
-    /// The node that is being executed.
+    /// The plan of the node that is being executed.
     plan: Rc<NodePlan>,
     start: u64,
     /// The time and the statement of the host call with which the node ends.
@@ -405,7 +405,7 @@ impl Tables {
     }
 }
 
-/// The kind of an access.
+/// The kind of access.
 #[derive(Clone, Copy)]
 enum Kind {
     Load,

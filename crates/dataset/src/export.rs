@@ -42,7 +42,7 @@ impl Default for DatasetQuery {
 }
 
 impl DatasetQuery {
-    /// The default number of blocks in a window. Such a window has about ten million rows.
+    /// The default number of blocks in a window. A window of this size has about ten million rows.
     pub const WINDOW_BLOCKS: u64 = 1 << 20;
 
     /// Writes the missing parts that no other process is writing. Builds the path if it does not

@@ -1,4 +1,4 @@
-//! The report of an export.
+//! Defines the report of an export.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};

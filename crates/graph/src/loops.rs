@@ -164,8 +164,8 @@ impl LoopForest {
     }
 }
 
-/// For each vertex, by preorder number, the header of the smallest loop around it, and whether it
-/// is a header. For a header, this is the loop around its own loop.
+/// For each vertex, by preorder number: the header of the smallest loop around it, and whether the
+/// vertex is a header. A header's own loop does not count as a loop around it.
 struct Enclosing {
     header: Vec<Option<u32>>,
     is_header: Vec<bool>,

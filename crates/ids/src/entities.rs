@@ -1,4 +1,4 @@
-//! Defines the newtypes of entities.
+//! Defines the newtypes that number the entities of a program and of its trace.
 
 use cranelift_entity::entity_impl;
 
@@ -12,11 +12,11 @@ macro_rules! entities {
 }
 
 entities! {
-    /// A function in the original module's index space, which has the imports first, then the
-    /// functions that the module defines.
+    /// A function in the original module's index space. The imports come first, then the functions
+    /// that the module defines.
     FuncId = "func";
-    /// An imported function, as its position among the imported functions, which is also its
-    /// [`FuncId`].
+    /// An imported function, by its position among the imported functions. Its [`FuncId`] is the
+    /// same number.
     ImportId = "import";
     /// A function type in the module's type section.
     TypeId = "type";

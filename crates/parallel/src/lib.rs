@@ -1,8 +1,7 @@
-//! A parallel, order-preserving `map` over `0..count`.
+//! Maps a function over `0..count` in parallel, and keeps the order of the results.
 //!
-//! The input is a number of items and a function of the item's index. The output is the results in
-//! index order, which do not depend on the number of threads. There is one thread per available
-//! processor.
+//! Input: a number of items, and a function of an item's index. Output: the results in index order,
+//! which do not depend on the number of threads. There is one thread per available processor.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

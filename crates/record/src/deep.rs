@@ -55,7 +55,7 @@ fn cost(cfg: &Cfg) -> u64 {
     let blocks = cfg.blocks.keys().filter(|&block| tree.is_reachable(block));
     let mut blocks = Vec::from_iter(blocks.map(|block| (tree.preorder_interval(block), block)));
     blocks.sort_unstable();
-    // The preorder end of each block on the path to the current one.
+    // The preorder end of each block on the path to the current block.
     let mut way: Vec<u32> = Vec::new();
     let mut cost = 0;
     for ((first, last), block) in blocks {

@@ -279,8 +279,8 @@ pub(crate) fn replay(
 }
 
 /// Returns the progress of a complete re-execution that can be cancelled: the number of polls of
-/// the stop clock or, without a clock, of events. `None` if there are few events, because these say
-/// nothing about progress.
+/// the stop clock or, without a clock, of events. Returns `None` if there are too few events to
+/// show progress.
 pub fn progress_end(end: &End) -> Option<u64> {
     let events = || Some(end.events).filter(|events| *events >= TELLING);
     end.clock.or_else(events)

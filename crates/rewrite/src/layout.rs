@@ -1,4 +1,4 @@
-//! The layout of the probes' own memory.
+//! Defines the layout of the probes' own memory.
 //!
 //! Counters live in one added memory of fixed size, so a counter has a constant address.
 //! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds

@@ -1,5 +1,4 @@
-//! Adds the globals of path probes, which are an accumulator and the position of the next full
-//! word.
+//! Adds path probes and their globals: an accumulator, and the position of the next full word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;

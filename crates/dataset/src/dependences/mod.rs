@@ -58,17 +58,17 @@ pub(crate) struct Dependences<'a> {
 struct Now {
     plan: Option<Rc<DependPlan>>,
     visit: Option<Visit>,
-    /// The number of open activations, including its own.
+    /// The number of open activations, including the node's own.
     depth: usize,
     instance: Option<Instance>,
-    /// The origins of the data that its instructions have read so far.
+    /// The origins of the data that the node's instructions have read so far.
     reads: Vec<(usize, &'static str, Vec<Part>)>,
-    /// The number of its host call: the inner value is `None` if it is unknown.
+    /// The number of the node's host call. The inner value is `None` if the number is unknown.
     host: Option<Option<u64>>,
     done: bool,
 }
 
-/// A row.
+/// A dependence of an execution, without its producer.
 struct Row {
     time: u64,
     statement: Option<i32>,

@@ -1,4 +1,5 @@
-//! The paths lens, which stores the whole path of a recorded execution in the trace file.
+//! Implements the paths lens, which stores the whole path of a recorded execution in the trace
+//! file.
 
 use std::sync::mpsc::sync_channel;
 
@@ -41,10 +42,10 @@ pub struct BuiltPaths {
     pub kept: u64,
 }
 
-/// Adds the whole path of a recorded execution to a file. It compacts the words written during the
+/// Adds the whole path of a recorded execution to a file. Compacts the words written during the
 /// live run, or re-executes the recording if there are none. The caller commits.
 ///
-/// For a run that was cut off, it compacts the words written until then.
+/// For a run that was cut off, compacts the words written until then.
 ///
 /// # Errors
 /// Returns an error if the recording cannot be repeated exactly, or the file cannot be written.

@@ -141,8 +141,9 @@ pub(super) struct FilterSink<F> {
     /// Blocks omitted in the host and in each open activation, including its callees, since the
     /// grammar was last informed.
     left_out: Vec<u64>,
-    /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
-    /// Several gaps make up other lengths, so there are few nodes.
+    /// Gap nodes, by the surrounding function and path, and by the binary logarithm of their
+    /// length. Several gaps in a row make up a length that is not a power of two, so few nodes
+    /// suffice.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,

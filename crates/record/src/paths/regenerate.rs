@@ -1,4 +1,5 @@
-//! The consumer, which regenerates the paths on another thread while the guest continues.
+//! Implements the consumer, which regenerates the paths on another thread while the guest
+//! continues.
 
 use std::sync::mpsc::Receiver;
 

@@ -17,8 +17,7 @@ use super::build::{live_words, recorded_finish};
 use super::grammar::Nodes;
 use crate::RecordError;
 
-/// The identity of a path, which is its function, its blocks, and the place where its activation
-/// continues.
+/// The identity of a path: its function, its blocks, and the place where its activation continues.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
 /// Maps each node to its id.

@@ -358,8 +358,8 @@ pub(crate) struct WordReader {
 }
 
 impl WordReader {
-    /// Opens the words in a file that were written by this plan, preferring the words of a
-    /// re-execution. The words of a run that was cut off are incomplete.
+    /// Opens the words in a file that follow this plan. Prefers the words of a re-execution. The
+    /// words of a run that was cut off are incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
         let repeated = Self::named(file, &repeated_name(plan), true)?;
         match repeated {

@@ -1,6 +1,5 @@
-//! Takes snapshots of a re-execution, which are the states of the machine at some moments.
-//! Following a run can begin at any of its snapshots. The path is cut at each snapshot, and many
-//! times in between.
+//! Takes snapshots of the machine's state at some moments of a re-execution. Following a run can
+//! begin at any of its snapshots. The path is cut at each snapshot, and many times in between.
 //!
 //! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
 //! beginning of a block where paths begin. The locals and operands of the activations arrive later,
