@@ -121,7 +121,7 @@ enum Did {
 struct Done {
     all: Vec<(u64, Option<OpId>, Did)>,
     returned: Option<Box<[Value]>>,
-    /// The time of the last block whose effects are all known.
+    /// The time of the last block with all effects known.
     reach: u64,
 }
 
@@ -501,7 +501,7 @@ impl AnalysedCall<'_, '_> {
 }
 
 /// Returns the nested activations of the same function, each with its first and last block. Leaves
-/// out activations inside other nested ones.
+/// out activations inside other nested activations.
 fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u64)>> {
     let path = session.path()?;
     let window = Window {

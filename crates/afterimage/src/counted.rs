@@ -114,8 +114,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
     Ok(())
 }
 
-/// Returns the recordings on a command line: the first argument and the others, which must also be
-/// recordings.
+/// Returns the recordings on a command line. All arguments must be recordings.
 ///
 /// # Errors
 /// If one of the arguments is not a recording.

@@ -32,7 +32,7 @@ impl HarnessArguments {
     /// Separates options that select tests from options for the output.
     ///
     /// # Errors
-    /// If the requested output form is one that only libtest itself can write.
+    /// If only libtest itself can write the requested form of output.
     pub fn of(args: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut args = args.iter();
@@ -164,7 +164,7 @@ pub fn summary(
     text
 }
 
-/// Writes a part for each of these tests, and then their names.
+/// Writes a part for each test, and then the names of the tests.
 fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -> String {
     if tests.is_empty() {
         return String::new();

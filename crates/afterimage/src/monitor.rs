@@ -122,7 +122,7 @@ pub enum Note {
     },
     /// Building values will take long.
     ValuesTake {
-        /// The approximate number of further seconds.
+        /// The approximate number of seconds that remain.
         seconds: u64,
         /// The approximate number of bytes that the build adds to the file in total.
         bytes: u64,

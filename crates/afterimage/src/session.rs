@@ -433,8 +433,8 @@ impl Session {
             return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
         }
         // Other questions about the same recording may need only a part of the run. Make snapshots
-        // for them first, because these are ready sooner than the whole path. If there are no
-        // snapshots, the path is built nevertheless.
+        // for them first, because these are ready sooner than the whole path. The path is built
+        // even if there are no snapshots.
         let is_asked_more = self.cancel.is_some();
         if is_asked_more
             && matches!(recording.path(), Err(RecordingError::NoPath))

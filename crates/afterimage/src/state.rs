@@ -410,7 +410,8 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The moment in question. It has a second lifetime because `Variables` is invariant in its own.
+/// The context of a state question: the moment, and the data about it. `Variables` is invariant in
+/// its lifetime, so the context has a second lifetime.
 struct StateContext<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,

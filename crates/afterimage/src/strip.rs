@@ -3,7 +3,7 @@
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
 //! standard input, the time and random numbers. The arguments, the environment and the names of
 //! folders are also input. Without the input, no run can be repeated. Data that reveals the input
-//! in another form is removed, too: values, snapshots, accesses, slices, embedded sources.
+//! in another form is also removed: values, snapshots, accesses, slices, embedded sources.
 //! Replacing the input by other bytes was rejected, because answers would be wrong. Only listed
 //! sections stay, so unknown sections of a later version are also removed.
 

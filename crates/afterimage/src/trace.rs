@@ -212,7 +212,7 @@ const MOST_LAST: u64 = 10_000_000;
 /// The maximum number of blocks to read from a path that is not compacted. Compacting the whole
 /// path takes longer than reading this number of blocks twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
-/// The number of blocks to read from such a path for text, which leaves out library code.
+/// The number of blocks to read from an uncompacted path for text, which leaves out library code.
 const FOLDED: u64 = 1_000_000;
 
 impl TraceQuery {
@@ -770,11 +770,11 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
     )
 }
 
-/// The entries that are not shown.
+/// The entries that are left to show.
 struct Rest {
-    /// The position of the first of these entries.
+    /// The position of the first entry that is left.
     next: String,
-    /// The number of these entries, if known.
+    /// The number of entries that are left, if known.
     count: Option<u64>,
 }
 

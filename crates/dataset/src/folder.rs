@@ -130,7 +130,7 @@ impl Folder {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
             let name = name.to_string_lossy();
-            // Such a file is from a process that starts now, or that was killed when it started.
+            // Only these files exist while a process starts, or after it was killed while starting.
             let is_own = name == INCOMPLETE || name.starts_with(".new-");
             if !is_own && !self.at.join(MANIFEST).exists() {
                 let foreign = format!(
@@ -294,7 +294,7 @@ impl Claim<'_> {
         if let Part::Window(window) = self.part {
             return fs::rename(&self.at, root.join(window_name(window)));
         }
-        // The table of the run is moved last, so if it exists, the other tables exist, too.
+        // The table of the run is moved last. If it exists, so do the other tables.
         for table in crate::schema::WHOLE.iter().rev() {
             let at = file(&self.at, table);
             fs::rename(at, file(root, table))?;

@@ -286,7 +286,7 @@ struct Host {
     call: Option<HostCall>,
     /// Whether the host call has not returned yet.
     open: bool,
-    /// Whether the node has begun. Before that, calls come from the host itself.
+    /// Whether the node has begun. Before that, the host itself makes the calls.
     begun: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Captures the locals and operands of activations at the time of a snapshot.
 //!
 //! While an activation waits for a call, its locals do not change, and neither do the operands
-//! below the call's arguments. So a snapshot itself captures nothing. It only increments a global.
-//! After each call that may reach a snapshot, the caller compares that global with its earlier
-//! value. If it changed, the caller captures itself:
+//! below the call's arguments. So a snapshot captures nothing. It only increments a global. After
+//! each call that may reach a snapshot, the caller compares that global with its earlier value. If
+//! the global has changed, the caller captures itself:
 //!
 //! ```wat
 //! (call $f)

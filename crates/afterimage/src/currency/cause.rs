@@ -41,7 +41,7 @@ enum Elsewhere {
     At { first: (u64, u32), last: (u64, u32) },
     /// The code was never executed in the same call.
     Never,
-    /// The other program has no code of the line.
+    /// The other program has no code for the line.
     NoCode,
     /// The moments are unknown.
     Unknown,

@@ -1,10 +1,10 @@
 //! Steps through a run in both directions, for debuggers and for the explorer's page.
 //!
 //! A [`Debugger`] steps by the user's own lines. It keeps no position: [`step`](Debugger::step) and
-//! [`run_to`](Debugger::run_to) take a position and return the next one, and all other questions
-//! take a position, too. Positions are found in the path, so their distance does not matter. The
-//! values of variables are found by following the run from the last snapshot or checkpoint before
-//! the position. If this stretch is long, snapshots are taken within it and kept for the debugger's
+//! [`run_to`](Debugger::run_to) take a position and return the next one. All other questions also
+//! take a position. Positions are found in the path, so their distance does not matter. The values
+//! of variables are found by following the run from the last snapshot or checkpoint before the
+//! position. If this stretch is long, snapshots are taken within it and kept for the debugger's
 //! lifetime.
 
 mod frames;

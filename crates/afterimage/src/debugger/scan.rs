@@ -129,7 +129,7 @@ impl<'a> Debugger<'a> {
             enter: Enter::Calls,
             function,
         };
-        // Lines of libraries may be wanted, too.
+        // The requested line may be in a library.
         let source = self.program.source;
         let tables = self.all_tables.clone();
         let mut steps = LineSteps::sharing(tables, self.run, source, self.stop, wanted)?;

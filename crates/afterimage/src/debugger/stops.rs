@@ -20,7 +20,7 @@ use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
 use crate::values::Look;
 
-/// The place to stop, as given by the user.
+/// The place to stop, as the user gives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopAt {
@@ -94,8 +94,8 @@ impl fmt::Display for Hits {
 }
 
 impl Hits {
-    /// Returns the number of the nearest execution at which the run stops, from this number on in
-    /// the given direction.
+    /// Returns the number of the nearest execution at which the run stops, searching from `number`
+    /// in `direction`.
     fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
         match (self, direction) {
             (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),
@@ -326,7 +326,8 @@ impl<'a> Debugger<'a> {
             at: bound,
             ..RunTo::default()
         };
-        // Points without a condition come first, because they limit the search for the others.
+        // Search for points without a condition first, because their stops limit the other
+        // searches.
         let mut order = Vec::from_iter(0..points.len());
         order.sort_by_key(|&point| points[point].condition.is_some());
         for point in order {

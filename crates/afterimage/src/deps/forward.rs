@@ -165,7 +165,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// Describes a use, with the further uses to which it leads.
+    /// Describes a use, and the uses that follow from it.
     fn of_use(&self, found: &Use, depth: u32, seen: &mut HashSet<Point>) -> Result<DepsUse> {
         let instance = found.instance(self.scene.values)?;
         let (time, function, offset) = self.when(instance, found.op)?;

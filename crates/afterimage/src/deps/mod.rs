@@ -86,7 +86,7 @@ impl DepsQuery {
             };
             match finder.of_execution(one.site, &execution) {
                 Ok(statement) => all.push(statement),
-                // Report the other statements nevertheless.
+                // Still report the other statements.
                 Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
                 Err(error) => return Err(error),
             }
@@ -130,7 +130,7 @@ struct Finder<'s, 'a> {
     index: OperatorIndex<'a>,
     /// The operator that trapped, if the run ended with a trap.
     trapped: Option<Trap>,
-    /// The operators whose text is needed. The text of all of them is looked up at once.
+    /// The operators to describe. Their texts are looked up all at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 

@@ -18,7 +18,7 @@ pub struct ExecutionsQuery {
     pub bounds: Bounds,
     /// The maximum number of executions to report, evenly spread by execution number.
     pub limit: u64,
-    /// A moment up to which to count the executions. The report then contains this number, too.
+    /// A moment. If it is given, the report also counts the executions up to it.
     pub by: Option<String>,
 }
 

@@ -59,7 +59,7 @@ pub enum MemoryBytes {
 /// without values. See [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// The number of bytes that a single address stands for.
+/// The number of bytes to show at a single address.
 const WORD: u64 = 8;
 
 /// Parses addresses: `0x1040` for 8 bytes, or `0x1040..0x107f`, inclusive. Returns the first

@@ -325,7 +325,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
     })
 }
 
-/// Finds a global variable, whose place is the same at any moment.
+/// Finds a global variable. Its place is the same at every moment.
 fn global<'a>(
     traced: &Session,
     names: &Names,

@@ -375,7 +375,7 @@ mod tests {
         sources.expect(digests.into_iter());
         assert!(sources.read("same.c").is_some() && sources.has("unread.c"));
         assert!(paths.remarks(&CodeFilter::All).is_empty());
-        // A file that differs is shown nevertheless.
+        // A changed file is still shown.
         assert_eq!(sources.read("other.c").as_deref(), Some("int x;\n"));
         assert!(sources.lines("lines.c").is_some());
         let said = paths.remarks(&CodeFilter::All);

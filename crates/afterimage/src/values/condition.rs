@@ -208,8 +208,8 @@ impl Shared {
         self.left = RangeInclusive::new(1, 0);
     }
 
-    /// Returns the next chunk and its number. Chunks double in length up to a maximum, and get
-    /// shorter near the end, so that work is left for the other threads.
+    /// Returns the next chunk and its number. Chunks double in length up to a maximum. They get
+    /// shorter near the end, so that all threads have work until then.
     fn take(&mut self, threads: usize) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
         if self.left.is_empty() {
@@ -458,7 +458,7 @@ type LastType = (TypeRef, Option<NumberType>);
 
 /// The beginning of a path at a place.
 struct Begun {
-    /// The variable, and the path from there.
+    /// The variable, and the rest of the path.
     found: Result<(Variable, Path), PathError>,
     /// The last location of the variable.
     located: RefCell<Option<Rc<Located>>>,

@@ -73,8 +73,8 @@ impl Instances {
         })
     }
 
-    /// Returns the number of selected executions, given that the first one shown has number
-    /// `first`.
+    /// Returns the number of executions to report: all `count`, or for [`From`](Self::From) those
+    /// from number `first` on.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,

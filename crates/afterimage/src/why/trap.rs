@@ -121,7 +121,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (false, Some(_)) => Some("the stack"),
         (false, None) => None,
     };
-    // If the user's own code called library code, the library code is not described further.
+    // If the user's own code called the library code, describe only the call.
     let first_own = frames.iter().position(|frame| frame.own);
     let caller = first_own.filter(|_| owns && place.library);
     let at = match (stack, caller) {

@@ -313,8 +313,8 @@ fn too_large(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     (cost > MOST).then_some("is too large for the engine's debugger")
 }
 
-/// Returns the reason why snapshots of a program are impossible, if there is one. Some effects of
-/// such a program cannot be observed.
+/// Returns the reason why snapshots of a program are impossible, if there is one. Such a program
+/// has effects that cannot be observed.
 fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
     let mut all = functions.flat_map(|function| program.operators(bytes, function));
