@@ -93,7 +93,8 @@ pub fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
     }
 }
 
-/// Refuses an unfinished recording: its end is unknown, and no other process may add to it.
+/// Refuses a recording that another process is still making: its end is unknown, and nothing may be
+/// added to it.
 pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     let now = TraceFile::open(recording.at())?;
     match recorder(recording.at(), &now) {

@@ -81,8 +81,8 @@ impl Chosen<'_> {
     }
 }
 
-/// Finds the statements at a place: all statements of a source line, one operator, or the first
-/// statement of a function.
+/// Finds the statements at a place: all statements of a source line or of a function, or the
+/// statement of one operator.
 pub fn statements<'a>(
     traced: &'a Session,
     names: &'a Names,

@@ -239,7 +239,7 @@ impl Session {
 
     /// Returns a session for the same recording that builds stretches of its path and values on
     /// demand. Adds only snapshots to the file, which one re-execution takes. Returns `None` if the
-    /// values exist, or if snapshots cannot be taken.
+    /// values exist, the run is short, or snapshots cannot be taken.
     ///
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.

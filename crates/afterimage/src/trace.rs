@@ -38,7 +38,7 @@ use crate::path::numbering;
 use crate::rows::Form;
 use crate::steps::follow;
 
-/// A stretch of a run.
+/// The bounds of a stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The start of the stretch. The default is the beginning of the run.
@@ -105,7 +105,7 @@ fn window(first: u64, last: u64) -> Result<Window> {
     Ok(Window { first, last })
 }
 
-/// The kinds of entries.
+/// The kind of entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {

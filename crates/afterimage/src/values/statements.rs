@@ -197,7 +197,7 @@ impl Default for Rows {
     }
 }
 
-/// The question about statements.
+/// A question about statements, and the data needed to answer it.
 struct ValuesContext<'s, 'a> {
     query: &'s ValuesQuery,
     traced: &'a Session,
@@ -226,7 +226,7 @@ impl<'a> ValuesContext<'_, 'a> {
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
             let by = |time| Ok(all.by(time)?);
-            // If a statement has no such executions, a later step reports the reason.
+            // If a statement has none of the requested executions, a later step reports the reason.
             let Ok((first, last)) = which.range(count, ("", ""), by) else {
                 continue;
             };

@@ -42,7 +42,7 @@ pub struct WhyQuery {
     pub digit: bool,
 }
 
-/// The value in question.
+/// A value to explain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyAbout {
@@ -92,7 +92,7 @@ impl WhyQuery {
     /// The default of `steps`.
     pub const STEPS: u64 = 10_000;
 
-    /// Finds the value in question.
+    /// Finds the value to explain.
     ///
     /// # Errors
     /// If there is no such value, or the recording is damaged.
