@@ -111,7 +111,7 @@ pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instr
 
 /// Counts read from a dump.
 pub struct ReadDump {
-    /// The executions of each block.
+    /// The counts derived from the counters.
     pub counts: Counts,
     /// The places of the open activations.
     pub stops: Vec<Stop>,

@@ -64,9 +64,9 @@ pub struct Stripped {
 /// Linear in the kept data.
 ///
 /// # Errors
-/// If nothing can be rebuilt, because the recording was cut off or made with another engine. Also
-/// if the recording is damaged or cannot be written, the program is still running, or `stop` is
-/// set.
+/// If nothing can be rebuilt, because the recording was cut off, lacks its input, or was made with
+/// another engine. Other causes are a damaged recording, a failure to write, a program that is
+/// still running, and `stop`.
 pub fn strip(
     at: &Path,
     monitor: &dyn Monitor,

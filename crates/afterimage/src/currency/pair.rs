@@ -21,7 +21,7 @@ use crate::monitor::Work;
 /// The maximum number of executions of a line to compare.
 const MOST: usize = 8_000_000;
 
-/// A run, with caches for repeated questions.
+/// A run, with the data needed to find its lines and variables.
 pub struct Side<'p, 'a> {
     pub scene: &'p Scene<'p, 'a>,
     pub variables: Variables<'a>,

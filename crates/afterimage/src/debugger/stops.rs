@@ -177,7 +177,7 @@ impl<'a> StopPoint<'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Finds where to stop. O(nodes of the path); in the worst case, opens all grammars.
+    /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
     /// If the program has no such place or variable, or the condition or the hit count is invalid.

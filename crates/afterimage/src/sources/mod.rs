@@ -81,7 +81,7 @@ impl SourcePaths {
     }
 
     /// Returns the remarks on sources for the end of a command: a sentence for each recording with
-    /// damaged embedded sources, and a sentence about all missing sources.
+    /// damaged embedded sources, and one each about missing and changed sources.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));

@@ -96,7 +96,7 @@ impl Start {
     }
 }
 
-/// Returns the error if the run ended in the execution in question.
+/// Returns the message for an execution in which the run ended.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
