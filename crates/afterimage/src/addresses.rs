@@ -58,7 +58,7 @@ impl AddressesQuery {
         )?)
     }
 
-    /// Writes the accesses if a few stretches of the run suffice; otherwise returns `false`.
+    /// Writes the accesses if a few stretches of the run suffice. Otherwise returns `false`.
     ///
     /// # Errors
     /// As for [`write`](Self::write).

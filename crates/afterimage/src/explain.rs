@@ -201,7 +201,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(place)
     }
 
-    /// Finds the innermost open call in the user's own code at block T, which is library code.
+    /// For a block T of library code, finds the innermost open call in the user's own code.
     /// Searches the innermost [`STACK`] activations.
     fn called_from(&self, time: u64) -> Result<Option<WhyPlace>> {
         let mut cursor = self.values.path().cursor();

@@ -59,7 +59,7 @@ impl RecordQuery {
     ///
     /// # Errors
     /// A [`RecordError`] with its place, if the program cannot be run or the file cannot be
-    /// written. A guest that fails is not an error; the recording says how it ended.
+    /// written. A guest that fails is not an error, because the recording says how it ended.
     pub fn run(
         &self,
         loaded: &Loaded,

@@ -14,7 +14,7 @@ use crate::monitor::{Monitor, Note};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::harmless;
 
-/// Parses a module. If it does not begin like a binary module, it may be in text form.
+/// Parses a module. With `is_text`, the module may be in text form.
 ///
 /// # Errors
 /// If the bytes are not a module.
@@ -78,7 +78,7 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 /// Refuses a glob that selects no source file of a program.
 ///
 /// # Errors
-/// If the glob selects none; the error names files that the program has.
+/// If the glob selects none. The error names files that the program has.
 pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
     let CodeFilter::Files(glob) = code else {
         return Ok(());

@@ -74,7 +74,7 @@ pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
-/// Verifies a recording. `module` supplies the program; it is not called if the file itself is
+/// Verifies a recording. `module` supplies the program. It is not called if the file itself is
 /// damaged.
 ///
 /// # Errors

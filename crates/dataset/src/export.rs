@@ -27,7 +27,7 @@ pub struct DatasetQuery {
     pub window_blocks: u64,
     /// The windows to write. `None` means all.
     pub windows: Option<Selected>,
-    /// The tables in each window, by name; all if empty.
+    /// The tables in each window, by name. Empty means all.
     pub tables: Vec<String>,
 }
 

@@ -246,7 +246,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Follows the run once to several ascending positions. Calls `show` with the index of each
-    /// position and the innermost activation there; `show` returns whether all requested data is
+    /// position and the innermost activation there. `show` returns whether all requested data is
     /// known. Leaves out positions that the run did not reach.
     pub(super) fn at_each(
         &self,

@@ -191,7 +191,7 @@ impl<'a> Debugger<'a> {
     /// Parses a position as a user writes it: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
     ///
     /// # Errors
-    /// If the run has no such position; the error names the nearest one.
+    /// If the run has no such position. The error names the nearest position.
     pub fn position(&self, text: &str) -> Result<Position> {
         if text.trim() == "end" {
             return self.last();

@@ -136,7 +136,7 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// The position where the run stopped; `None` if it reached its end or beginning without
+    /// The position where the run stopped, or `None` if it reached its end or beginning without
     /// stopping.
     pub at: Option<Position>,
     /// The points that stopped the run there.

@@ -44,7 +44,7 @@ pub struct SourcePaths(Arc<Paths>);
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// The folders from which files that the debug information names may be read; `None` allows all
+    /// The folders from which files that the debug information names may be read. `None` allows all
     /// folders.
     roots: Option<Vec<PathBuf>>,
     /// Requested paths that were not found.

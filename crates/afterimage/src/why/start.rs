@@ -17,11 +17,11 @@ use crate::text::pasted;
 
 /// A value to explain.
 pub struct Start {
-    /// The place of the value; `None` if there is no value to follow back.
+    /// The place of the value, or `None` if there is no value to follow back.
     pub from: Option<Held>,
     /// The type of the value.
     pub ty: Option<ValType>,
-    /// The text of the value; empty if the subject is not a single value.
+    /// The text of the value. It is empty if the subject is not a single value.
     pub value: String,
     /// Why the value is doubtful, if the variable's place may hold another value.
     pub written: Option<Written>,

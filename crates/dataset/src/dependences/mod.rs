@@ -42,7 +42,7 @@ pub(crate) struct Dependences<'a> {
     bytes: Bytes,
     /// The arguments of a call, or its results.
     given: Vec<Maker>,
-    /// The end of the variables that received the results of the last call; `None` after an
+    /// The end of the variables that received the results of the last call, or `None` after an
     /// exception.
     given_end: Option<u32>,
     /// Whether no node has been executed yet.

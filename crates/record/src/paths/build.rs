@@ -161,7 +161,7 @@ pub(crate) fn recorded_finish(
     Ok(Finish::Open(frames.collect::<Result<_, RecordError>>()?))
 }
 
-/// The result of writing a section of segments, which is their summaries and bytes.
+/// The result of writing a section of segments: their summaries, and the size in bytes.
 type Coded = (Vec<Summary>, u64);
 /// The nodes that a sink received, and the functions that it received only in part.
 type Kept = (Nodes, Vec<Partial>);

@@ -22,7 +22,7 @@ use crate::snapshots::{Captured, Cut, Lines, Reader, Taken};
 
 /// The maximum number of host calls kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
-/// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
+/// The number of words in a chunk. They hold about a million blocks, which are regenerated in a few
 /// milliseconds.
 const CHUNK: usize = 1 << 14;
 /// The state of the run is stored again after this many bytes of words per open activation. The
