@@ -265,7 +265,7 @@ fn opens(operator: &Operator<'_>) -> bool {
 }
 
 impl Writer<'_, '_> {
-    /// Records that no snapshot was taken since the activation began.
+    /// Writes code that records the number of snapshots taken before the activation began.
     pub(crate) fn begin_captures(&mut self) {
         if let (Some(capture), Some(captures)) = (&self.capture, &self.context.captures) {
             let (taken, seen) = (captures.taken, capture.seen);

@@ -35,8 +35,8 @@
 //!
 //! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
 //! memory says where the region begins, so one module works for all regions. With each store, a
-//! store of the same width sets the marks to ones. The region's marks have room before and after
-//! them, which is never read, for stores that cross the region's ends.
+//! store of the same width sets the marks to ones. There is room before and after the region's
+//! marks for stores that cross the region's ends. It is never read.
 //!
 //! ```wat
 //! …  (i32.store offset=4)

@@ -231,7 +231,7 @@ pub fn rewrite<'a>(
     let mut probes = 0u64;
     let clocked = options.clock.then(|| clock::polling_functions(program));
 
-    // Bodies are rewritten first. They may add types, which come before them in the module.
+    // Rewrite the bodies first, because they may add types, which precede them in the module.
     let mut code = Vec::new();
     let mut bodies = Vec::with_capacity(program.functions.len());
     let wrappers = if options.external.is_some() {

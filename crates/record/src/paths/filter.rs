@@ -118,7 +118,7 @@ struct NodeFacts {
     first: BlockId,
     last: BlockId,
     wanted: bool,
-    /// The number of start marks in the node.
+    /// The number of arrivals at the start mark inside the node.
     starts: u64,
     stops: u64,
 }
@@ -172,7 +172,7 @@ struct Numbering {
     pairs: usize,
 }
 
-/// The activations of a function.
+/// The counts of a function's activations.
 #[derive(Clone, Default)]
 struct Numbered {
     all: u64,
