@@ -45,9 +45,9 @@ const TOGETHER: usize = 128;
 /// Receives snapshots as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
-/// Writes the words of a live run on another thread. The writer also follows the words far enough
-/// to describe the state of the run at each chunk. The log reaches the file before the words do, so
-/// a run can be followed to the end of its path, wherever it is cut off.
+/// Writes the words of a live run or of a re-execution, on another thread. The writer also follows
+/// the words far enough to describe the state of the run at each chunk. The log reaches the file
+/// before the words do, so a run can be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,
     log: Option<LogFlusher>,
@@ -57,7 +57,7 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     lines: Option<WrittenLinesBuilder>,
     /// The lines written in the current stretch.
     written: Vec<Lines>,
-    /// The complete stretches, followed by the current one.
+    /// The complete stretches.
     stretches: Vec<Summary>,
     stretch: Summary,
     /// The stop clock at the beginning of each stretch except the first.
@@ -348,7 +348,7 @@ pub(crate) struct Piece {
     pub words: Vec<u64>,
 }
 
-/// A reader for the words of a live run.
+/// A reader for the path words in a file.
 pub(crate) struct WordReader {
     section: SectionReader,
     /// The number of chunks read so far.
