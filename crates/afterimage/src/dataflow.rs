@@ -154,8 +154,7 @@ impl DataflowQuery {
         let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
         let mut asked = asked;
         if is_line && written.kind == "places" {
-            // Within a block, only the line's own operators and those before them matter, so one
-            // row for each block is enough.
+            // All operators of a block are executed together, so one row for each block is enough.
             let mut seen = BTreeSet::new();
             asked.retain(|&(function, op)| {
                 let block = loaded.program.function(function).map(|f| f.block_of(op));

@@ -150,7 +150,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Whether the note reports success.
+    /// Whether the note reports progress rather than a problem.
     pub fn is_good_news(&self) -> bool {
         matches!(
             self,

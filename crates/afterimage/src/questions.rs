@@ -200,9 +200,9 @@ impl Session {
     }
 
     /// Returns the state at a moment: the call stack and the values of variables. If the moment is
-    /// a time and the recording has no values, follows the run from the preceding snapshot. One
-    /// re-execution takes the snapshots if there are none. Otherwise, builds the path and the
-    /// values if they do not exist yet.
+    /// a time and the recording has no values, follows the run from the preceding snapshot. If
+    /// there are no snapshots, one re-execution takes them first. For other moments, builds the
+    /// path and the values if they do not exist yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -230,8 +230,8 @@ impl Session {
     }
 
     /// Returns what the run executed, in order. Builds the path if it does not exist yet. All
-    /// entries are in memory at once. A run may have billions of entries, so select a stretch or a
-    /// number.
+    /// entries are in memory at once. A run may have billions of entries, so select a stretch or
+    /// limit their number.
     ///
     /// # Errors
     /// If the run has no such stretch, the program no such function, or the recording is damaged.

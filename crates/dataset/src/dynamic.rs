@@ -224,7 +224,7 @@ struct Activations<'a> {
 }
 
 impl<'a> Activations<'a> {
-    /// Starts with the activations that are open before block T.
+    /// Starts with the activations that are open before the block executed at a time.
     fn before(session: &'a Session, time: u64) -> Result<Self> {
         let path = session.path()?;
         let mut cursor = path.cursor();
@@ -242,8 +242,8 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// Returns the activation that executes the path beginning at T. The time of an activation's
-    /// first block identifies it. Successive calls must have ascending times.
+    /// Returns the activation that executes the path beginning at a time. The time of an
+    /// activation's first block identifies it. Successive calls must have ascending times.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {

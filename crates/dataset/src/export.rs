@@ -171,5 +171,6 @@ fn write_windows(
     Ok(())
 }
 
-/// The minimum number of rows for which the size is announced before they are written.
+/// If the selected windows have more rows than this, their size is announced before they are
+/// written.
 const TOLD: u64 = 10_000_000;

@@ -227,7 +227,7 @@ impl Folder {
         done.map_err(|error| unwritten(&self.at, &Error::new(error)))
     }
 
-    /// Adds to an error the place where writing failed, and the missing parts.
+    /// Describes an error that occurred while a part was written.
     pub fn failed(&self, error: &Error) -> Error {
         unwritten(&self.at, error)
     }

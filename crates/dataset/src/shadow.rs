@@ -13,7 +13,7 @@ pub(crate) enum Maker {
     Unknown,
     /// A constant of the code.
     Constant,
-    /// A statement.
+    /// The execution of a statement at this time.
     Statement { time: u64, statement: i32 },
     /// The host returned the value from the call at the end of this block.
     Returned {

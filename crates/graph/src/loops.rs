@@ -40,9 +40,7 @@ impl LoopForest {
         let enclosing = Builder::new(graph, search).enclosing_headers();
         let mut loops: PrimaryMap<LoopId, Loop> = PrimaryMap::new();
         let mut innermost = vec![None; graph.vertex_count()];
-        // Loops are numbered in preorder of their headers, so a parent comes before its children. A
-        // loop's members descend from its header, so nests are consecutive where the code below
-        // needs this.
+        // Loops are numbered in preorder of their headers, so a parent comes before its children.
         for (number, &v) in search.preorder().iter().enumerate() {
             let around = enclosing.header[number].map(|h| search.preorder()[h as usize]);
             let parent = around.and_then(|h| innermost[h.index()]);

@@ -58,7 +58,7 @@ const COUNTS: Kind = Kind {
 /// Code is cached only if compiling it took at least this many milliseconds.
 const WORTH_KEEPING_MS: u128 = 50;
 
-/// A cache folder for compiled modules and counts, if there is one.
+/// A cache of compiled modules and of the counts of earlier runs.
 #[derive(Clone, Debug)]
 pub struct Cache {
     /// The user's cache folder, if there is one.

@@ -116,7 +116,8 @@ pub(crate) struct Doubt {
     pub function: FuncId,
     /// One of the loads or stores between these offsets may have trapped.
     pub loads: Range<OrigOffset>,
-    /// An operator in the block that trapped, named by the engine or as the only candidate.
+    /// An operator in the block that trapped, if known. The engine named it, or it is the last load
+    /// and all loads are in its block.
     pub at: Option<OrigOffset>,
 }
 

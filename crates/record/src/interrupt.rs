@@ -87,7 +87,7 @@ impl Interrupt {
     }
 }
 
-/// Forgets the probes' memory when the run ends.
+/// Forgets the probes' memory when it is dropped.
 pub(crate) struct ProbesGuard<'a>(&'a Interrupt);
 
 impl Drop for ProbesGuard<'_> {

@@ -39,7 +39,7 @@ pub use inspect::{Inspection, Near};
 pub use stops::{Hits, LineMoment, RunTo, StopAt, StopPoint};
 pub use walk::{Direction, Step};
 
-/// A position in a run: right before an operator is executed.
+/// A position in a run, right before the execution of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The time of the operator's block.
@@ -188,7 +188,8 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// Parses a position as a user writes it: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
+    /// Parses a position as a user writes it, such as `parser.c:42#7`, `parse#3`, `t=123456`, `50%`
+    /// or `end`.
     ///
     /// # Errors
     /// If the run has no such position. The error names the nearest position.
@@ -208,7 +209,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns the position before block T.
+    /// Returns the position before the block executed at a time.
     pub(crate) fn first_of(&self, time: u64) -> Result<Position> {
         let (function, block) = self.block(time)?;
         let first = self.bodies.first_of(function, block)?;
@@ -218,7 +219,7 @@ impl<'a> Debugger<'a> {
         ))
     }
 
-    /// Returns the T-th executed block, and its function.
+    /// Returns the block executed at a time, and its function.
     fn block(&self, time: u64) -> Result<(FuncId, BlockId)> {
         let visit = self.path().cursor().seek(time)?;
         let visit = visit.with_context(|| format!("the run has no block t={}", grouped(time)))?;
@@ -269,7 +270,7 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// Writes the position in the form that commands take: `@0x1f3#7`.
+    /// Returns the position in the form that commands take, such as `@0x1f3#7`.
     ///
     /// # Errors
     /// If the path cannot be read.

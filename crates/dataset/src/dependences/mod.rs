@@ -27,7 +27,7 @@ use crate::ids::Ids;
 use crate::shadow::{Began, Bytes, Decided, Frame, Maker, Part};
 use crate::whole::last_op;
 
-/// Writes dependences.
+/// The writer of the table of dependences.
 pub(crate) struct Dependences<'a> {
     ids: &'a Ids,
     values: RecordedValues<'a>,
@@ -113,7 +113,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// Ends the node after its execution.
+    /// Fails if an error occurred during the node's execution.
     pub fn end(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),

@@ -182,7 +182,7 @@ pub(crate) struct Capturing {
     /// The moment at which the guest resumed after the last cut, and the stop clock's reading at
     /// that moment.
     cut: (Instant, u64),
-    /// The activations that are still to capture themselves, if activations do so.
+    /// The activations that have not yet captured themselves, or `None` if the debugger shows them.
     waiting: Option<Waiting>,
 }
 
