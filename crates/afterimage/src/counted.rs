@@ -29,7 +29,7 @@ use crate::whole::whole_lines;
 /// A question about execution counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileQuery {
-    /// The kind of row.
+    /// The parts of the program that the rows are about.
     pub by: By,
     /// The order of the rows. The default is program order, or most instructions first if only the
     /// top rows are requested.

@@ -92,8 +92,8 @@ pub struct Shown {
     pub bits: Option<BitField>,
     /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,
-    /// Why the value is doubtful, if the expression begins with a parameter whose place may hold
-    /// another value.
+    /// The reason for doubt, if the expression begins with a parameter whose place may hold another
+    /// value.
     pub written: Option<Written>,
 }
 

@@ -25,7 +25,7 @@ use crate::trace::Bounds;
 /// Requests the calls in a stretch of a run, in the format of another tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExportQuery {
-    /// The format.
+    /// The format of the output.
     pub format: ExportFormat,
     /// The stretch of the run.
     pub bounds: Bounds,

@@ -32,7 +32,7 @@ pub enum FileError {
 pub struct Loaded {
     /// The path of the program, or of the recording that contains it.
     pub path: PathBuf,
-    /// The program.
+    /// The parsed module.
     pub module: Arc<Module>,
 }
 

@@ -71,9 +71,9 @@ fn digest(module: &Module, plan: &Plan) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// An instrumented module.
+/// The result of adding counters to a module.
 pub struct Instrumented {
-    /// The module.
+    /// The bytes of the instrumented module.
     pub module: Vec<u8>,
     /// The number of counters.
     pub counters: u32,

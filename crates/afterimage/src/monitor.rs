@@ -26,7 +26,7 @@ pub struct Silent;
 
 impl Monitor for Silent {}
 
-/// Long work.
+/// A kind of long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Building the path. The units are polls of the stop clock, or megabytes of the path that the

@@ -6,7 +6,7 @@ use std::io::Write;
 use afterimage_present::{Content, PresentError, Style, narrow};
 use anyhow::Result;
 
-/// The form of rows.
+/// The form in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Text for people.

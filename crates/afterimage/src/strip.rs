@@ -53,9 +53,9 @@ const KEPT: [Kind; 7] = [
 /// The size of a recording in bytes, before and after parts were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripped {
-    /// The size before.
+    /// The size before the parts were dropped.
     pub before: u64,
-    /// The size after.
+    /// The size after the parts were dropped.
     pub after: u64,
 }
 

@@ -49,7 +49,7 @@ struct Recorded {
 pub(crate) enum Part {
     /// The tables about the whole run.
     Whole,
-    /// A window.
+    /// The tables of a window.
     Window(u64),
 }
 

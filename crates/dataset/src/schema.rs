@@ -213,7 +213,7 @@ pub static STEPS: Table = Table {
     ],
 };
 
-/// The values.
+/// The values of executed statements.
 pub static VALUES: Table = Table {
     name: "values",
     columns: &[
@@ -238,7 +238,7 @@ pub static MEMORY: Table = Table {
     ],
 };
 
-/// The direct dependences.
+/// The direct dependences of executed statements and blocks.
 pub static DEPENDENCES: Table = Table {
     name: "dependences",
     columns: &[

@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, EntityRef, LoopId, PrimaryMap};
 use crate::lowest_common_ancestor::LowestCommonAncestor;
 use crate::{DepthFirst, FlowGraph, UnionFind};
 
-/// A loop.
+/// A loop of a control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The vertex of the loop that depth-first search discovers first. Edges to it from within

@@ -1,4 +1,4 @@
-//! Exact execution counts.
+//! Defines the exact execution counts of a run.
 
 use crate::BlockId;
 

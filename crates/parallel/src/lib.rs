@@ -1,7 +1,7 @@
 //! Maps a function over `0..count` in parallel, and keeps the order of the results.
 //!
-//! Input: a number of items, and a function of an item's index. Output: the results in index order,
-//! which do not depend on the number of threads. There is one thread per available processor.
+//! The results do not depend on the number of threads. There is at most one thread per available
+//! processor.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

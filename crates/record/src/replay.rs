@@ -52,7 +52,7 @@ pub(crate) struct Replayed {
     pub entered: Vec<FuncId>,
     /// The collector of snapshots, including the activations that have not yet captured themselves.
     pub snapshots: Option<Capturing>,
-    /// The collector of written memory.
+    /// The collector of the bytes that the run writes in a region.
     pub watching: Option<Box<Watching>>,
 }
 

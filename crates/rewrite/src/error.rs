@@ -42,7 +42,7 @@ pub enum RewriteError {
         what: &'static str,
         /// The number that the function would have.
         found: usize,
-        /// The number that engines accept.
+        /// The largest number that engines accept.
         most: usize,
     },
     /// The rewritten module exceeds a limit of the format.

@@ -23,7 +23,7 @@ pub struct ReadValue {
     pub rendered: Rendered,
     /// The text to show.
     pub text: String,
-    /// The object.
+    /// The object with the value.
     pub object: Object,
     /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,

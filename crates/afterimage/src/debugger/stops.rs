@@ -31,12 +31,12 @@ pub enum StopAt {
     Line {
         /// The path in the debug information, or a suffix of it.
         path: String,
-        /// The line, from 1.
+        /// The line's number, from 1.
         line: u32,
     },
     /// Writes to bytes of memory.
     Write {
-        /// The memory.
+        /// The index of the memory.
         memory: u32,
         /// The first address.
         address: u64,
@@ -145,7 +145,7 @@ pub struct RunTo {
     pub looked_at: u64,
     /// The number of these executions at which the condition had no value.
     pub unknown: u64,
-    /// Why the condition had no value in the last of these executions.
+    /// The reason why the condition had no value in the last of these executions.
     pub why_unknown: Option<String>,
 }
 
@@ -604,9 +604,9 @@ pub struct LineMoment {
     pub number: u64,
     /// The total number of executions.
     pub count: u64,
-    /// The line.
+    /// The line's number.
     pub line: u32,
-    /// The execution in words, such as "first" or "last".
+    /// A word for the execution, such as "first" or "last".
     pub which: &'static str,
 }
 

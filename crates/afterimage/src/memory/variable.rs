@@ -132,7 +132,7 @@ struct VariableAt {
     type_name: String,
     /// Whether the variable exists only during the call.
     local: bool,
-    /// Why the value is doubtful, if the variable's place may hold another value.
+    /// The reason for doubt, if the variable's place may hold another value.
     written: Option<Written>,
     contents: Option<String>,
 }

@@ -34,7 +34,7 @@ pub struct SliceStart {
     pub taken: Vec<Criterion>,
     /// The subject in words.
     pub title: String,
-    /// Why the value is doubtful, if the variable's place may hold another value.
+    /// The reason for doubt, if the variable's place may hold another value.
     pub written: Option<Written>,
     /// The offsets of the operators in the module.
     pub offsets: Vec<OrigOffset>,

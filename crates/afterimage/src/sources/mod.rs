@@ -51,7 +51,7 @@ struct Paths {
     missing: Mutex<BTreeSet<String>>,
     /// Paths whose text differs from the text that was compiled.
     changed: Mutex<BTreeSet<String>>,
-    /// Why embedded sources cannot be read, as sentences.
+    /// The reasons why embedded sources cannot be read, as sentences.
     damaged: Mutex<BTreeSet<String>>,
     rust: RustSources,
 }

@@ -174,7 +174,7 @@ fn is_left_out(error: &anyhow::Error) -> bool {
 struct Rows {
     /// Whether the statement produces values, or has another result to show.
     gives: bool,
-    /// Why none of the selected executions exists.
+    /// The reason why none of the selected executions exists.
     refused: Option<String>,
     rows: ValueRows,
     /// The number of further executions, or values.

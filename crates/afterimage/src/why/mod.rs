@@ -55,9 +55,9 @@ pub enum WhyAbout {
     },
     /// A source variable, or an expression such as `p->next`, at a moment.
     Variable {
-        /// The moment.
+        /// The moment at which the variable has the value.
         at: String,
-        /// The variable.
+        /// The variable's name, or the expression.
         name: String,
     },
     /// A byte of standard output.

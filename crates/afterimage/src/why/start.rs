@@ -23,7 +23,7 @@ pub struct Start {
     pub ty: Option<ValType>,
     /// The text of the value. It is empty if the subject is not a single value.
     pub value: String,
-    /// Why the value is doubtful, if the variable's place may hold another value.
+    /// The reason for doubt, if the variable's place may hold another value.
     pub written: Option<Written>,
     /// The subject in words, for the beginning of a sentence.
     pub what: String,
@@ -34,7 +34,7 @@ pub struct Start {
     pub spot: Option<Spot>,
     /// The entries that come before the chain.
     pub prelude: Vec<WhyEntry>,
-    /// How the run ended, if this is the subject and the run ended in a library.
+    /// The end of the run, if it is the subject and lies in a library.
     pub death: Option<WhyDeath>,
 }
 
@@ -47,9 +47,9 @@ pub enum Held {
     /// Memory at the moment when a call wrote it to the output. Finding the caller and the writer
     /// takes longer than reading the bytes.
     Put {
-        /// The call.
+        /// The call that wrote the bytes.
         put: PutBytes,
-        /// The bytes.
+        /// The addresses of the bytes.
         range: Range,
     },
 }

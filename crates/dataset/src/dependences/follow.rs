@@ -10,7 +10,7 @@ use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Calls `act`, unless an earlier attempt failed, and keeps its error.
+    /// Calls `act` and keeps its error, unless an earlier attempt failed.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)

@@ -35,7 +35,7 @@ pub(crate) struct Dependences<'a> {
     controls: Controls,
     plans: Vec<Option<Rc<DependPlan>>>,
     file: TableFile,
-    /// Text that rows share.
+    /// The names of roles and origins, which rows share.
     words: HashMap<&'static str, ByteArray>,
     frames: Vec<Frame>,
     globals: HashMap<u32, Maker>,

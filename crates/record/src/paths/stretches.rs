@@ -38,7 +38,7 @@ fn node_key(path: &ExecutedPath<'_>) -> NodeKey {
     (path.function, path.blocks.into(), on)
 }
 
-/// A set of distinct nodes.
+/// The distinct nodes so far, with their numbers.
 #[derive(Default)]
 pub(super) struct NodeSet {
     nodes: Nodes,
@@ -102,7 +102,7 @@ pub(crate) trait NodeCounts: Tally {
     /// Returns the executions of each node since the last call, in ascending order of nodes.
     fn taken(&mut self) -> Vec<(NodeId, u64)>;
 
-    /// Returns the nodes.
+    /// Returns all counted nodes.
     fn nodes(self) -> Nodes;
 }
 
