@@ -1,8 +1,8 @@
 //! Answers questions about one execution of a function as a whole.
 //!
-//! Input: a moment of the run. Output: the activation at that moment, with its arguments and
-//! result, its path by lines, and each line's changes, writes and calls. A call is one entry,
-//! without the lines of the callee. A statement belongs to the last arrival at a line before it.
+//! For a moment of the run, reports the activation at that moment with its arguments and result,
+//! its path by lines, and each line's changes, writes and calls. A call is one entry, without the
+//! lines of the callee. A statement belongs to the last arrival at a line before it.
 
 mod path;
 

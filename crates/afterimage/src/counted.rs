@@ -1,6 +1,7 @@
 //! Counts functions, lines, blocks, edges and instructions in one or several runs of a program.
 //!
-//! Input: recordings, or a dump of counters. Output: a [`Profile`] with its names and lines.
+//! The counts come from recordings, or from a dump of counters. The result is a [`Profile`] with
+//! its names and lines.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Runs a program and records the run.
 //!
-//! Input: a loaded program, the guest's input, and how the program runs. Output: the recording, in
+//! Takes a loaded program, the guest's input and the options of the run. Writes the recording to
 //! the file that the caller created.
 
 use std::path::Path;

@@ -230,8 +230,8 @@ impl Session {
         &self.code
     }
 
-    /// Returns a source map that attributes inlined library code to the user's own lines that it
-    /// was inlined into. If the program contains no code of the user's own, all code counts as the
+    /// Returns a source map that attributes inlined library code to the user's own lines into which
+    /// it was inlined. If the program contains no code of the user's own, all code counts as the
     /// user's own.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         Folded::if_any(source, &self.code)

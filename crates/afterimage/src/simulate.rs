@@ -68,7 +68,8 @@ pub struct SimulateQuery {
     /// The simulations, as on the command line: `--cache 32k,8,64`. Empty means the simulations in
     /// the recording or, if there are none, the defaults.
     pub specs: Vec<Spec>,
-    /// The kind of rows. The default is a line, or a function if no line is known.
+    /// The parts of the program that the rows are about. The default is lines, or functions if no
+    /// lines are known.
     pub by: Option<MissesBy>,
     /// The maximum number of rows for each simulation.
     pub top: Option<u64>,

@@ -63,7 +63,7 @@ pub struct RecordOptions {
     /// Whether to keep the stop clock, so that a run stopped from outside can be repeated up to
     /// that moment.
     pub clock: bool,
-    /// Options for counting during the live run, if it is to count.
+    /// Options for counting during the live run, or `None` not to count.
     pub counts: Option<PlanOptions<'static>>,
     /// Whether to write the path during the live run, in order to compact it later.
     pub paths: bool,

@@ -185,7 +185,8 @@ pub(crate) fn add_polls(function: &Function, at_entry: bool, actions: &mut Actio
     }
 }
 
-/// Adds the places of a function where a snapshot may be taken. They are the places where it polls.
+/// Adds a step at each place of a function where a snapshot may be taken. These are the places
+/// where the function polls.
 pub(crate) fn add_snapshots(function: &Function, at_entry: bool, actions: &mut Actions) {
     let cfg = &function.cfg;
     if at_entry {

@@ -30,7 +30,7 @@ use crate::{RewriteError, clock};
 /// The places where a run can be stopped at an armed moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Armed {
-    /// At the entry of a function, before anything counts it.
+    /// At the entry of a function, before a counter counts the entry.
     Entry(FuncId),
     /// Right before a call, given by its function, its ordinal and its offset in the original
     /// module.

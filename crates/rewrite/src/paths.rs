@@ -29,7 +29,7 @@ impl<'a> TracePlan<'a> {
     }
 }
 
-/// The probes of a path.
+/// The probes that write a path.
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. Instead, the host protects the beginning of the half that it is reading. The guest's first

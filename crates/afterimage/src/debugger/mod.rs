@@ -85,8 +85,8 @@ pub struct Debugger<'a> {
     cancelled: &'a AtomicBool,
 }
 
-/// Opens a run for stepping through it. Builds the data that stepping needs, and takes snapshots,
-/// if they do not exist. Long operations check `cancelled`, and end early with an error once it is
+/// Opens a run for stepping through it. Builds the data that stepping needs and takes snapshots,
+/// unless they exist. Long operations check `cancelled`, and end early with an error once it is
 /// set.
 ///
 /// # Errors
@@ -243,7 +243,8 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns where the run ended: before the operator that trapped, or before the call to the
-    /// host that did not return. Otherwise returns the position before the last block.
+    /// host that did not return. If every call into the guest returned, returns the position before
+    /// the last block.
     ///
     /// # Errors
     /// If the end of the run is damaged.

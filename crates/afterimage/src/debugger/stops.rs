@@ -373,7 +373,8 @@ impl<'a> Debugger<'a> {
         Ok(count)
     }
 
-    /// Returns the position where the k-th execution of a point stops, from 1.
+    /// Returns the position where the k-th execution of a point stops. Executions are counted from
+    /// 1.
     pub(super) fn execution(
         &self,
         point: &StopPoint<'a>,

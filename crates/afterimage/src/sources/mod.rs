@@ -1,7 +1,7 @@
 //! Finds the text of source files.
 //!
-//! Input: a path from the debug information. Output: its text, or some of its lines. All reports
-//! use this module. It searches for a path
+//! Returns the text of a path from the debug information, or some of its lines. All reports use
+//! this module. It searches for a path
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place that the user gave for such paths ([`Moved`]), in order,
@@ -36,8 +36,8 @@ use rust::RustSources;
 /// The size limit of source text, in bytes. Larger files are not read.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
-/// Where to look for sources, as the user specified, and the problems found with requested sources:
-/// missing, changed or damaged. Clones share all of this.
+/// The places to search for sources, as the user specified, and the problems found with requested
+/// sources: missing, changed or damaged. Clones share all of this.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePaths(Arc<Paths>);
 

@@ -38,7 +38,7 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// The selection of the times to report from the times at which the condition holds.
+    /// The times to report, among the times at which the condition holds.
     pub wanted: Wanted,
 }
 

@@ -28,7 +28,7 @@ pub enum Instances {
 /// The reason why a string does not select executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstancesError {
-    /// The text has a different form.
+    /// The text has none of the accepted forms.
     #[error("write A..B, one number, last, or t=T")]
     Form,
     /// The numbers are out of order, or 0.

@@ -290,7 +290,7 @@ fn explained(
         at_begin
             || end == around.len() && number.at.end == line.len() && ends < put.before + put.bytes
     };
-    // Digits with signs between them are one number if it can be found.
+    // First try the digits with separators between them as one number.
     let grouped_number = Vec::from_iter(Digits::grouped_around(line, at - begin));
     for mut readings in [grouped_number, Digits::readings(line, at - begin)] {
         readings.retain(|number| whole == Whole::Number && !is_cut(number));

@@ -339,9 +339,9 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     }))
 }
 
-/// Describes an activation at its current place in the block at T: before or in an operator, or at
-/// the block's call if there is none. Also returns the value that decided the branch that led
-/// there.
+/// Describes an activation at its current place in the block executed at a time: before or in an
+/// operator, or at the block's call if there is none. Also returns the value that decided the
+/// branch that led there.
 fn frame_at(
     scene: &Scene<'_, '_>,
     time: u64,

@@ -22,7 +22,7 @@ const MOST_CUTS: usize = 256;
 /// At a snapshot, the guest waits while this many cuts are left to read, because the copies in
 /// snapshots take memory.
 const MOST_SNAPSHOTS: usize = 8;
-/// The interval at which the waiting guest checks.
+/// The interval at which the waiting guest checks whether it can continue.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A message to the consumer. Messages are in order of occurrence.

@@ -70,8 +70,8 @@ impl Mark {
         own.sum::<u64>() + pairs.count() as u64
     }
 
-    /// Counts the arrivals at the beginning of a path, after a block or at the start of its
-    /// activation.
+    /// Counts the arrivals at the first block of a path. `before` is the previous block of the
+    /// activation, or `None` at its beginning.
     fn joining(&self, function: FuncId, before: Option<BlockId>, first: BlockId) -> u64 {
         let met = self.code(function).is_some_and(|code| match before {
             None => code.entry,

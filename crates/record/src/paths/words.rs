@@ -101,7 +101,7 @@ impl<'a> WordWriter<'a> {
         })
     }
 
-    /// Writes until the producer is done.
+    /// Writes the words until the producer is done.
     pub(crate) fn write(mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
         self.all(messages)?;
         Ok(self.section.finish(self.counter.time(), &[])?)
@@ -135,8 +135,8 @@ impl<'a> WordWriter<'a, NodeTally> {
         })
     }
 
-    /// Writes until the producer is done, and returns the contents of the stretches between the
-    /// cuts.
+    /// Writes the words until the producer is done, and returns the contents of the stretches
+    /// between the cuts.
     pub(crate) fn write_stretches(
         mut self,
         messages: Receiver<Message>,
