@@ -461,7 +461,7 @@ impl Chosen {
         Ok(Self { kind, first, last })
     }
 
-    /// Follows the run from before the first requested execution.
+    /// Returns a search that follows the run from before the first requested execution.
     fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> AccessSearch<'a> {
         AccessSearch {
             chosen: self,

@@ -116,7 +116,7 @@ pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     }
 }
 
-/// Shows an object with its known contents.
+/// Prepares an object and its rendered value for reports.
 pub fn shown(
     variables: &Variables<'_>,
     object: &Object,

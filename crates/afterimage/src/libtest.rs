@@ -164,7 +164,7 @@ pub fn summary(
     text
 }
 
-/// Writes a part for each test, and then the names of the tests.
+/// Returns a section with a part for each test, followed by the names of the tests.
 fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -> String {
     if tests.is_empty() {
         return String::new();

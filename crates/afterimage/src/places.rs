@@ -319,7 +319,8 @@ fn other_executions(at: &str) -> String {
     )
 }
 
-/// Finds the executions of a statement. Excludes the last one if the run ended before it.
+/// Finds the executions of a statement, and their number. The number excludes the last one if the
+/// run ended before it.
 pub fn executions<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,

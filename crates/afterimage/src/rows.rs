@@ -49,7 +49,7 @@ pub struct Rows<'o> {
     pub limit: Option<u64>,
 }
 
-/// Returns the next item of a run that is being followed, for the writer of rows.
+/// Converts an error in following a run, for the writer of rows.
 pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found: std::result::Result<T, E>,
 ) -> std::result::Result<T, PresentError> {

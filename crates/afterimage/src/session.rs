@@ -313,7 +313,7 @@ impl Session {
         })
     }
 
-    /// Adds the recording to an error.
+    /// Runs `ask`, and adds the recording's path to its error.
     pub(crate) fn about<R>(
         &self,
         ask: impl FnOnce() -> anyhow::Result<R>,

@@ -292,7 +292,7 @@ impl Checker<'_> {
         self.at.display().to_string()
     }
 
-    /// Reports the progress of an execution.
+    /// Begins to report the progress of an execution. The returned callback receives the progress.
     fn executing(&self, doing: &'static str) -> Result<Progress> {
         let total = self.file.end()?.and_then(|end| progress_end(&end));
         Ok(self.monitor.begin(Work::Question(doing), total))

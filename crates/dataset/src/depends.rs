@@ -37,7 +37,7 @@ pub(crate) struct Depends {
 /// The decision on which a block of a node depends.
 #[derive(Debug)]
 pub(crate) enum Decides {
-    /// A block of the same node, at this position.
+    /// The decision is made by the block at this position in the same node.
     Own(u32),
     /// The decision is the edge that the activation took last, out of these edges.
     Edges(Rc<[EdgeId]>),

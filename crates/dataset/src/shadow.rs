@@ -15,7 +15,7 @@ pub(crate) enum Maker {
     Constant,
     /// The execution of a statement at this time.
     Statement { time: u64, statement: i32 },
-    /// The host returned the value from the call at the end of this block.
+    /// The host returned the value from the call at the end of the block at this time.
     Returned {
         time: u64,
         statement: Option<i32>,

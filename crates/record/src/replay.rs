@@ -36,8 +36,8 @@ pub(crate) enum Stop {
     Never,
     /// Stop at this poll of the stop clock.
     AtPoll(u64),
-    /// Stop at an entry of the armed function with this reading of the clock, after skipping `skip`
-    /// entries.
+    /// Stop at an entry of the armed function when the clock has this reading, after skipping
+    /// `skip` entries.
     AtEntry { clock: u64, skip: u64 },
 }
 

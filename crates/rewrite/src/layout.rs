@@ -88,7 +88,7 @@ pub const LINE: u64 = 64;
 /// The number of bytes in the region of a memory that is watched byte by byte.
 pub const WATCHED: u64 = 4096;
 
-/// The addresses in the probes' memory of one rewritten module.
+/// The layout of the probes' memory of one rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The number of counters.

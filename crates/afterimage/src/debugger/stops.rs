@@ -139,7 +139,7 @@ pub struct RunTo {
     /// The position where the run stopped, or `None` if it reached its end or beginning without
     /// stopping.
     pub at: Option<Position>,
-    /// The points that stopped the run there.
+    /// The indices of the points that stopped the run there.
     pub points: Vec<usize>,
     /// The number of executions at which conditions were examined.
     pub looked_at: u64,

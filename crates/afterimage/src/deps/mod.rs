@@ -307,7 +307,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the decisions that moved a statement's operands to the statement. Leaves out the
+    /// Adds the decisions that moved a statement's operands to the statement. Leaves out the
     /// `known` decisions, which also decide whether it runs.
     fn moved(
         &self,

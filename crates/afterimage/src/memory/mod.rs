@@ -164,7 +164,7 @@ impl MemoryQuery {
         })
     }
 
-    /// Returns the contents of the bytes.
+    /// Returns the contents of the bytes, and their accesses around the moment.
     ///
     /// # Errors
     /// As for [`write_accesses`](Self::write_accesses).

@@ -430,7 +430,7 @@ enum NotInMemory {
     Size(String),
 }
 
-/// Returns the bytes of an object.
+/// Returns the range of an object's bytes in memory.
 fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     let mut ranges = object.memory();
     let (Some(range), None, 1) = (ranges.next(), ranges.next(), object.pieces.len()) else {

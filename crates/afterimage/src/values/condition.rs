@@ -239,7 +239,7 @@ impl Scan<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Examines `total` times.
+    /// Examines the place at `total` times, on several threads.
     fn run(self, total: u64) -> Result<Shared> {
         let chunks = usize::try_from(total.div_ceil(*AT_ONCE.start())).unwrap_or(usize::MAX);
         let threads = thread::available_parallelism().map_or(1, usize::from);

@@ -32,8 +32,8 @@ pub fn value(
     })
 }
 
-/// Writes an address or a length. These are unsigned, so a value that would look negative is shown
-/// in hexadecimal.
+/// Converts an address or a length to a value to show. These are unsigned, so a value that would
+/// look negative is shown in hexadecimal.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
         format!("0x{bits:x}")
@@ -95,7 +95,7 @@ pub fn led_by(
     Ok(Some((place, decided)))
 }
 
-/// Whether a value belongs to a part of the run without stored values.
+/// Whether the error concerns a part of the run without stored values.
 fn is_outside(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
 }

@@ -200,7 +200,7 @@ enum Explained {
     Lacks(String),
 }
 
-/// Returns the value of an execution of a statement.
+/// Finds the value that an execution of a statement produced, or the value of an operand.
 fn of_execution(
     scene: &Scene<'_, '_>,
     site: &Site,

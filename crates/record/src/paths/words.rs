@@ -423,8 +423,8 @@ impl WordReader {
         Ok(())
     }
 
-    /// Returns the piece that has exactly this many blocks before it and complete words, and the
-    /// state of the run at its beginning. Time: O(log pieces).
+    /// Returns the piece that begins after `time` blocks and at the beginning of a word, and the
+    /// state of the run there. Time: O(log pieces).
     pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
         let low = self.first_from(time);
         self.go(low);
