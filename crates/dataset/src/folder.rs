@@ -73,7 +73,7 @@ pub(crate) fn file(folder: &Path, table: &Table) -> PathBuf {
     folder.join(format!("{}.parquet", table.name))
 }
 
-/// Returns the folder of a window.
+/// Returns the name of a window's folder.
 pub(crate) fn window_name(window: u64) -> String {
     format!("window={window:06}")
 }

@@ -129,7 +129,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Places line marks from `start` on, for the maximum sizes of these memories.
+    /// Places the marks of these memories from address `first` on. Line marks cover the maximum
+    /// size of each memory.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],

@@ -36,7 +36,7 @@ pub struct MarkedCode {
 }
 
 impl Mark {
-    /// Creates a mark at the k-th execution of a block, from 1.
+    /// Creates a mark at an execution of a block, by its number from 1.
     pub fn block(function: FuncId, block: BlockId, number: u64) -> Self {
         let place = MarkedCode {
             function,
