@@ -725,7 +725,7 @@ fn read_part(path: &RecordedPath, window: Window) -> Result<Window> {
     if let Some(after) = cursor.seek(last)?.filter(is_unread) {
         last = after.start - 1;
     }
-    // Otherwise, nothing was read.
+    // If the window has become empty, nothing was read.
     Ok(if first <= last {
         Window { first, last }
     } else {

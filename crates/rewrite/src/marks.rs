@@ -129,8 +129,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Places the marks of these memories from address `first` on. Line marks cover the maximum
-    /// size of each memory.
+    /// Places the marks of these memories from address `first` on. Line marks cover each memory up
+    /// to its maximum size or the limit.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],

@@ -288,7 +288,8 @@ fn seen<'a>(
                     | PathError::NotInScope { .. }
             )
         );
-        // If the variable has no place there either, keep the first result, which says more.
+        // If the variable has no place before the last operator either, keep the first result,
+        // which says more.
         if found.is_none() || value.is_ok() {
             found = Some((row.function, value));
         }
