@@ -1,8 +1,8 @@
 //! Answers questions about one execution of a function as a whole.
 //!
-//! Input: a moment of the run. Output: the activation at that moment, with its arguments and
-//! result, its path by lines, and each line's changes, writes and calls. A call is one entry; the
-//! lines of the callee are left out. A statement belongs to the last arrival at a line before it.
+//! For a moment of the run, reports the activation at that moment with its arguments and result,
+//! its path by lines, and each line's changes, writes and calls. A call is one entry, without the
+//! lines of the callee. A statement belongs to the last arrival at a line before it.
 
 mod path;
 
@@ -38,8 +38,8 @@ pub struct ActivationQuery {
     pub at: String,
     /// The maximum number of arrivals at lines to report.
     pub arrivals: usize,
-    /// The number of arrivals at which to read variables, counted from the first. Each read
-    /// requires following the run.
+    /// The number of arrivals at which to read variables, counted from the first. Reading them
+    /// follows the run.
     pub variables: usize,
 }
 
@@ -47,8 +47,7 @@ pub struct ActivationQuery {
 const STATEMENTS: usize = 200_000;
 /// The maximum number of unexecuted lines to show between two executed lines.
 const GAP: u32 = 4;
-/// The maximum number of distinct writes to show for a line. The same limit holds for its distinct
-/// calls.
+/// The maximum number of distinct writes to show for a line, and of distinct calls.
 const EACH: usize = 8;
 
 impl ActivationQuery {
@@ -122,11 +121,11 @@ enum Did {
 struct Done {
     all: Vec<(u64, Option<OpId>, Did)>,
     returned: Option<Box<[Value]>>,
-    /// The time of the last block whose effects are all known.
+    /// The time of the last block with all effects known.
     reach: u64,
 }
 
-/// The data gathered about a line.
+/// The changes, writes and calls gathered for a line.
 #[derive(Default)]
 struct Gathered {
     times: u64,
@@ -239,8 +238,8 @@ impl AnalysedCall<'_, '_> {
             };
             let (mut looked_at, mut frame) = (0, Frame::default());
             while let Some(step) = all.next()? {
-                // The activation's return value is known at its end, when its callees have
-                // returned, too.
+                // A return at this time may also be a callee's. The activation returns last, so the
+                // last return overwrites the others.
                 if let What::Return(values) = &step.what
                     && call.left == Some(step.time)
                 {
@@ -373,7 +372,8 @@ impl AnalysedCall<'_, '_> {
         Ok(())
     }
 
-    /// Returns the position of the call that ends a block, or `None` if the block calls the host.
+    /// Returns the position of the call that the block at a time makes. Returns `None` if the block
+    /// calls the host.
     fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
         let session = self.program.session;
         if session.program().function(callee).is_none() {
@@ -390,7 +390,7 @@ impl AnalysedCall<'_, '_> {
         Ok(Some(self.named(callee, number, time + 1)))
     }
 
-    /// Writes a call as a position: by its function's name if the name is unique.
+    /// Writes a call as a position, with the function's name if the name is unique.
     fn named(&self, function: FuncId, number: Option<u64>, time: u64) -> String {
         let name = self.program.names.function(function);
         let found = self.program.names.find(name, self.program.source);
@@ -501,7 +501,7 @@ impl AnalysedCall<'_, '_> {
 }
 
 /// Returns the nested activations of the same function, each with its first and last block. Leaves
-/// out activations inside other nested ones.
+/// out activations inside other nested activations.
 fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u64)>> {
     let path = session.path()?;
     let window = Window {
@@ -528,7 +528,8 @@ struct Frame {
 }
 
 impl Frame {
-    /// Examines the first statements, which show the stack pointer before and after it is lowered.
+    /// Examines a statement. The first two statements show the stack pointer before and after it is
+    /// lowered.
     fn see(&mut self, step: &Step, number: usize) {
         let What::Computed(value) = &step.what else {
             return;

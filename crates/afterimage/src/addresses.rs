@@ -58,7 +58,7 @@ impl AddressesQuery {
         )?)
     }
 
-    /// Writes the accesses if a few stretches of the run suffice; otherwise returns `false`.
+    /// Writes the accesses if a few stretches of the run suffice. Otherwise returns `false`.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
@@ -235,7 +235,8 @@ impl FromStr for Instances {
 enum Which {
     All,
     Of(Instances),
-    /// The executions in an arrival at a line or in a call: times and numbers of sites, ascending.
+    /// The executions during one arrival at a line or one call, as times and site numbers,
+    /// ascending.
     These(Vec<(u64, usize)>),
 }
 
@@ -405,8 +406,8 @@ impl Chosen {
         for (number, site) in sites.iter().enumerate() {
             let block = program.function(site.function);
             let block = block.and_then(|function| function.block_of(site.op));
-            // If the run ended inside a block, some of the block's operators were executed once
-            // less than others.
+            // If the run ended inside a block, the operators after that place were executed one
+            // time fewer than those before it.
             let ended = traced.stops()?.first().is_some_and(|stop| {
                 stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
             });
@@ -460,7 +461,7 @@ impl Chosen {
         Ok(Self { kind, first, last })
     }
 
-    /// Follows the run from before the first requested execution.
+    /// Returns a search that follows the run from before the first requested execution.
     fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> AccessSearch<'a> {
         AccessSearch {
             chosen: self,
@@ -476,7 +477,7 @@ impl Chosen {
 struct Span {
     /// The number of executions of the site.
     count: u64,
-    /// The times of the first and the last execution in question, if there are any.
+    /// The times of the first and the last requested execution, if there is one.
     wanted: Option<(u64, u64)>,
     /// The time of the last execution.
     final_time: Option<u64>,

@@ -19,7 +19,7 @@ pub enum Needs {
 }
 
 /// Refuses places that the program does not have, if data for the question must still be built.
-/// Checks moments only if there is a path.
+/// Does not check moments, because that needs the path.
 ///
 /// # Errors
 /// If a place is not in the program.

@@ -1,6 +1,7 @@
 //! Counts functions, lines, blocks, edges and instructions in one or several runs of a program.
 //!
-//! Input: recordings, or a dump of counters. Output: a [`Profile`] with its names and lines.
+//! The counts come from recordings, or from a dump of counters. The result is a [`Profile`] with
+//! its names and lines.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use crate::whole::whole_lines;
 /// A question about execution counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileQuery {
-    /// The kind of row.
+    /// The parts of the program that the rows are about.
     pub by: By,
     /// The order of the rows. The default is program order, or most instructions first if only the
     /// top rows are requested.
@@ -38,7 +39,7 @@ pub struct ProfileQuery {
     pub top: Option<usize>,
     /// The functions to include, by index, name or demangled name. Empty means all.
     pub functions: Vec<String>,
-    /// The code whose functions and lines have rows. The default is all code.
+    /// The code that has rows. The default is all code.
     pub code: Option<CodeFilter>,
 }
 
@@ -78,7 +79,8 @@ impl ProfileQuery {
         })
     }
 
-    /// Returns the code whose lines are shown with the cost of library code, if the rows are lines.
+    /// Returns the code whose lines are shown with the cost of library code. Returns `None` unless
+    /// the rows are lines of all functions.
     pub fn whole(&self) -> Option<&CodeFilter> {
         let has_rows = self.by == By::Line && self.functions.is_empty();
         self.code.as_ref().filter(|_| has_rows)
@@ -113,8 +115,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
     Ok(())
 }
 
-/// Returns the recordings on a command line: the first argument and the others, which must also be
-/// recordings.
+/// Returns the recordings on a command line. All arguments must be recordings.
 ///
 /// # Errors
 /// If one of the arguments is not a recording.
@@ -167,8 +168,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns the counts of a recording. If they are not stored in it, the run is executed again,
-    /// as `counting` says. `name` is the recording's name in messages.
+    /// Returns the counts of a recording. Executes the run again, as `counting` says, if the
+    /// recording does not contain them. `name` is the recording's name in messages.
     ///
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.

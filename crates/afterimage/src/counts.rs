@@ -30,14 +30,14 @@ pub struct Counting<'a> {
 /// The placement of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CounterPlacement {
-    /// In each function, counters are placed where they are executed least.
+    /// Places the counters of each function where they are executed least.
     Quick,
-    /// Counters are placed as the counts of an earlier run suggest.
+    /// Places counters as the counts of an earlier run suggest.
     Feedback,
-    /// Counters are placed over the whole program at once, which needs the fewest counters.
+    /// Places counters for the whole program at once, which needs the fewest counters.
     #[default]
     Program,
-    /// Like `Program`, and then a counter in every block, to check the derived counts.
+    /// Works like `Program`, then puts a counter in every block to check the derived counts.
     Checked,
 }
 

@@ -21,9 +21,10 @@ pub struct DataflowQuery {
     /// The fact: `available:PLACE`, `reaching:PLACE`, `last-use:PLACE`, or `gen=PLACES kill=PLACES
     /// at=PLACE`, with or without `ahead`.
     pub fact: String,
-    /// The maximum number of path traces in the answer. The traces of the most calls come first.
+    /// The maximum number of path traces in the answer. The traces that most calls took come first.
     pub paths: u64,
-    /// The maximum number of stretches of executions to list for each operator that decided.
+    /// The maximum number of stretches of executions to list for each operator that decided the
+    /// fact.
     pub instances: u64,
 }
 
@@ -153,8 +154,7 @@ impl DataflowQuery {
         let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
         let mut asked = asked;
         if is_line && written.kind == "places" {
-            // Within a block, only the line's own operators and those before them matter, so one
-            // row for each block is enough.
+            // All operators of a block are executed together, so one row for each block is enough.
             let mut seen = BTreeSet::new();
             asked.retain(|&(function, op)| {
                 let block = loaded.program.function(function).map(|f| f.block_of(op));
@@ -262,7 +262,7 @@ struct Operators {
     one: Option<Occurrence>,
 }
 
-/// A fact as written.
+/// A fact as the user wrote it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Written<'t> {
     kind: &'t str,

@@ -35,7 +35,7 @@ pub(crate) struct DebugInformation {
 }
 
 impl DebugInformation {
-    /// Returns the source map. `read` makes it the first time.
+    /// Returns the source map. The first call makes it with `read`.
     pub fn source_map(
         &self,
         module: &Arc<Module>,

@@ -370,8 +370,8 @@ pub enum Snapshotting {
 }
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
-/// written. Returns `None` if there are snapshots already. Also returns `None` if they cannot be
-/// made in this way, for this program or without the words of the path.
+/// written. Returns `None` if there are snapshots already, or if they cannot be made in this way.
+/// This may be because of the program, or because the file lacks the words of the path.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
@@ -494,7 +494,8 @@ fn executed(
         cancel: Some(cancel.as_deref().unwrap_or(&NEVER)),
     };
     let mut found = SnapshotBuilder::new(ROOM);
-    // If a snapshot is not later than the previous one, keep its changed pages for the next one.
+    // If a snapshot is not later than the previous one, keep its changed pages for the next
+    // snapshot.
     let mut changed = Vec::new();
     let made = build_snapshots(&run, spacing, out, |mut taken| {
         changed.append(&mut taken.pages);

@@ -92,8 +92,8 @@ pub struct Shown {
     pub bits: Option<BitField>,
     /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,
-    /// Why the value is doubtful, if the place of the parameter at the object's beginning may hold
-    /// another value.
+    /// The reason for doubt, if the expression begins with a parameter whose place may hold another
+    /// value.
     pub written: Option<Written>,
 }
 
@@ -116,7 +116,7 @@ pub fn held(pieces: &[Piece], machine: &dyn Machine) -> Vec<u8> {
     }
 }
 
-/// Shows an object with its known contents.
+/// Prepares an object and its rendered value for reports.
 pub fn shown(
     variables: &Variables<'_>,
     object: &Object,
@@ -177,7 +177,7 @@ pub fn before<'a>(
     }))
 }
 
-/// Returns the mark of a doubtful value, as part of a sentence.
+/// Returns the words that mark a doubtful value in a sentence, or an empty text.
 pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }

@@ -15,7 +15,7 @@ use crate::text::sentence;
 /// The reason why a session failed, with its recording. The error is shown as one sentence that
 /// begins with the file.
 pub struct SessionError {
-    /// The recording.
+    /// The path of the recording.
     pub at: PathBuf,
     /// The reason.
     pub why: Box<Reason>,

@@ -139,8 +139,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         (self.source)()
     }
 
-    /// Returns a source map that attributes inlined library code to the user's own lines that it
-    /// was inlined into.
+    /// Returns a source map that attributes inlined library code to the user's own lines into which
+    /// it was inlined.
     pub fn folded(&self) -> &Folded<'a> {
         let folded = || self.traced.folded(self.source());
         self.folded.get_or_init(folded)
@@ -161,7 +161,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
     }
 
-    /// Returns the number of an operator's execution at block T, from 1.
+    /// Returns the number, from 1, of an operator's execution at a time.
     pub fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
         if let Some(&known) = self.numbers.borrow().get(&(function, op, time)) {
             return Ok(known);
@@ -183,7 +183,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         numbers.insert((spot.function, spot.op, spot.time), number);
     }
 
-    /// Returns the name of an operator's execution at block T: `@0x1f3#7`.
+    /// Returns the name of an operator's execution at a time, such as `@0x1f3#7`.
     pub fn named(&self, (function, op, time): (FuncId, OpId, u64)) -> Result<String> {
         let number = self.number(function, op, time)?;
         Ok(format!("{}#{number}", self.operator(function, op)?.at))
@@ -201,7 +201,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(place)
     }
 
-    /// Finds the innermost call in the user's own code at block T, which a library executes.
+    /// Finds the innermost open call in the user's own code, for library code executed at a time.
     /// Searches the innermost [`STACK`] activations.
     fn called_from(&self, time: u64) -> Result<Option<WhyPlace>> {
         let mut cursor = self.values.path().cursor();
@@ -306,7 +306,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source().path(found.file)))
     }
 
-    /// Returns the innermost call around inlined code whose source is available, with its text.
+    /// Returns the line of the innermost call around inlined code, among the calls with available
+    /// source. The text of the line comes with it.
     fn around(&self, offset: OrigOffset) -> Option<(SourceLine, String)> {
         let frames = self.source().inlined_frames(offset);
         let calls = frames.iter().skip(1).filter_map(|frame| frame.location);

@@ -22,10 +22,10 @@ use crate::rows::Output;
 use crate::source::check_code;
 use crate::trace::Bounds;
 
-/// The calls in a stretch of a run, in the format of another tool.
+/// Requests the calls in a stretch of a run, in the format of another tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExportQuery {
-    /// The format.
+    /// The format of the output.
     pub format: ExportFormat,
     /// The stretch of the run.
     pub bounds: Bounds,
@@ -60,7 +60,7 @@ pub enum ExportFormat {
     Speedscope,
     /// Blocks by stack, for pprof.
     Pprof,
-    /// Blocks by function and inclusive cost of calls, for KCachegrind.
+    /// Blocks by function, and the inclusive cost of calls, for KCachegrind.
     Callgrind,
     /// The tree of calling contexts, for Graphviz.
     Dot,

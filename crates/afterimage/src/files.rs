@@ -32,7 +32,7 @@ pub enum FileError {
 pub struct Loaded {
     /// The path of the program, or of the recording that contains it.
     pub path: PathBuf,
-    /// The program.
+    /// The parsed module.
     pub module: Arc<Module>,
 }
 
@@ -78,7 +78,7 @@ pub fn open(path: &Path) -> Result<std::fs::File> {
     bail!("{} is a {what}; give a file", path.display())
 }
 
-/// Whether a file is a recording, judged by its first bytes or its name.
+/// Returns the kind of a file. Its first bytes or its name identify a recording.
 ///
 /// # Errors
 /// As for [`open`].
@@ -165,8 +165,8 @@ pub fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
-/// Returns the process that is recording this file, if there is one. A process that adds to a
-/// cut-off recording is not meant, because it commits the recording first.
+/// Returns the process that is recording this file, if there is one. Ignores a process that adds to
+/// a cut-off recording, because that process commits the recording first.
 pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,
@@ -174,10 +174,11 @@ pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     }
 }
 
-/// Refuses an unfinished recording: its end is unknown, and no other process may add to it.
+/// Refuses a recording that another process is still making: its end is unknown, and nothing may be
+/// added to it.
 ///
 /// # Errors
-/// If the recording is unfinished, or cannot be opened.
+/// If another process is still making the recording, or it cannot be opened.
 pub fn ended(path: &Path) -> Result<()> {
     is_over(path, &recording(path)?)
 }
@@ -185,7 +186,7 @@ pub fn ended(path: &Path) -> Result<()> {
 /// Like [`ended`], for an open recording.
 ///
 /// # Errors
-/// If the recording is unfinished.
+/// If another process is still making the recording.
 pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(

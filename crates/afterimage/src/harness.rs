@@ -35,13 +35,13 @@ pub trait Runner {
     /// Explains in a few words what killed a test.
     fn explain(&self, recording: &Path) -> Result<String>;
 
-    /// Prints text.
+    /// Prints text to the user.
     fn print(&self, text: &str) -> Result<()>;
 }
 
 /// A test program built with Rust's libtest.
 pub struct Harness<'t> {
-    /// The program.
+    /// The path of the test program.
     pub program: &'t Path,
     /// The beginning of the names of the test recordings.
     pub stem: &'t str,

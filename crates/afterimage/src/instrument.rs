@@ -71,9 +71,9 @@ fn digest(module: &Module, plan: &Plan) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// An instrumented module.
+/// The result of adding counters to a module.
 pub struct Instrumented {
-    /// The module.
+    /// The bytes of the instrumented module.
     pub module: Vec<u8>,
     /// The number of counters.
     pub counters: u32,
@@ -111,7 +111,7 @@ pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instr
 
 /// Counts read from a dump.
 pub struct ReadDump {
-    /// The executions of each block.
+    /// The counts derived from the counters.
     pub counts: Counts,
     /// The places of the open activations.
     pub stops: Vec<Stop>,

@@ -1,6 +1,6 @@
 //! Runs a program and records the run.
 //!
-//! Input: a loaded program, the guest's input, and how the program runs. Output: the recording, in
+//! Takes a loaded program, the guest's input and the options of the run. Writes the recording to
 //! the file that the caller created.
 
 use std::path::Path;
@@ -59,7 +59,7 @@ impl RecordQuery {
     ///
     /// # Errors
     /// A [`RecordError`] with its place, if the program cannot be run or the file cannot be
-    /// written. A guest that fails is not an error; the recording says how it ended.
+    /// written. A guest that fails is not an error, because the recording says how it ended.
     pub fn run(
         &self,
         loaded: &Loaded,

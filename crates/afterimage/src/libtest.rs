@@ -32,7 +32,7 @@ impl HarnessArguments {
     /// Separates options that select tests from options for the output.
     ///
     /// # Errors
-    /// If the requested output form is one that only libtest itself can write.
+    /// If only libtest itself can write the requested form of output.
     pub fn of(args: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut args = args.iter();
@@ -164,7 +164,7 @@ pub fn summary(
     text
 }
 
-/// Writes a part for each of these tests, and then their names.
+/// Returns a section with a part for each test, followed by the names of the tests.
 fn section(title: &str, tests: &[&TestRun], part: impl Fn(&TestRun) -> String) -> String {
     if tests.is_empty() {
         return String::new();
@@ -205,7 +205,7 @@ pub fn said(printed: &str, test: &str) -> String {
     let said = after[..end].trim_end();
     // The verdict follows the output on the same line. A test that did not pass has no verdict.
     let has_passed = after[end..].starts_with("\ntest result: ok");
-    // Of a test that failed without ending the process, libtest also prints a list of failures.
+    // If a test failed without ending the process, libtest also prints a list of failures.
     let has_failed = after[end..].starts_with("\ntest result: FAILED");
     let said = match has_passed {
         true => said.strip_suffix("ok").unwrap_or(said),

@@ -318,8 +318,8 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// Returns whether the code of each function at a moment is shown: first the activation's
-    /// function, then the functions inlined there, outermost first.
+    /// Returns, for each function at a moment, whether its code is shown. The activation's function
+    /// comes first, then the functions inlined there, outermost first.
     fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
         let frames = self.program.source.inlined_frames(activation.offset);
         let is_shown = |at: Location| self.folded.shows(at.file);

@@ -26,7 +26,7 @@ pub struct Silent;
 
 impl Monitor for Silent {}
 
-/// Long work.
+/// A kind of long work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Building the path. The units are polls of the stop clock, or megabytes of the path that the
@@ -40,7 +40,7 @@ pub enum Work {
     Writer,
     /// Counting blocks. The units are polls of the stop clock.
     Counts,
-    /// Following the run for a question, with this purpose. What the units are depends on it.
+    /// Following the run for a question, with this purpose. The purpose determines the units.
     Question(&'static str),
 }
 
@@ -122,7 +122,7 @@ pub enum Note {
     },
     /// Building values will take long.
     ValuesTake {
-        /// The approximate number of further seconds.
+        /// The approximate number of seconds that remain.
         seconds: u64,
         /// The approximate number of bytes that the build adds to the file in total.
         bytes: u64,
@@ -150,7 +150,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Whether the note reports success.
+    /// Whether the note reports progress rather than a problem.
     pub fn is_good_news(&self) -> bool {
         matches!(
             self,

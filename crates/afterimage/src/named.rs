@@ -44,12 +44,12 @@ pub fn with_names<R>(
 }
 
 impl<'a> NamedProgram<'a> {
-    /// Resolves places in the program.
+    /// Returns a resolver of places in the program.
     pub fn resolver(&self) -> Resolver<'a> {
         self.session.resolver(self.names, self.source)
     }
 
-    /// Resolves positions in the run.
+    /// Returns a resolver of positions in the run.
     ///
     /// # Errors
     /// If there is no path, or the path or the end of the run is damaged.

@@ -41,9 +41,9 @@ impl<'a> OwnLines<'a> {
         }
     }
 
-    /// Returns the line of the user's own code that library code was inlined into or called from,
-    /// when the block of a time executed an operator. `None` for the user's own code, and if there
-    /// is no such line.
+    /// Returns the user's own line into which an operator's library code was inlined, or from which
+    /// it was called at a time. Returns `None` if the operator is in the user's own code, or if
+    /// there is no such line.
     pub(crate) fn at(
         &self,
         (function, offset): (FuncId, OrigOffset),
@@ -55,8 +55,8 @@ impl<'a> OwnLines<'a> {
         }
     }
 
-    /// For shown code: the line that library code was inlined into, if any. `None` for library
-    /// code.
+    /// Returns `None` for library code that is not inlined into shown code. For shown code, returns
+    /// the line into which library code was inlined, or an inner `None` for the user's own code.
     fn here(&self, function: FuncId, offset: Option<OrigOffset>) -> Option<Option<OwnPlace>> {
         let folded = self.own.folded;
         let Some((offset, at)) = offset.and_then(|offset| Some((offset, folded.locate(offset)?)))
@@ -70,8 +70,8 @@ impl<'a> OwnLines<'a> {
         }))
     }
 
-    /// Returns the code of a step. Finds the line that called library code if `lines` says so, and
-    /// for a trap.
+    /// Returns the code of a step. For library code, finds the calling line if `lines` is set or
+    /// the step is a trap.
     pub(crate) fn of_step(
         &self,
         operators: &Operators<'_>,
@@ -109,7 +109,7 @@ impl<'a> OwnLines<'a> {
         }
         let mut found = None;
         for activation in stack.iter().rev().take(STACK) {
-            // The block before the first one of an activation made the call.
+            // The block before an activation's first block made the call.
             let site = activation.entered - 1;
             let Some(visit) = cursor.seek(site)? else {
                 break;

@@ -22,7 +22,7 @@ use crate::error::Reason;
 use crate::monitor::{Monitor, Note, Work};
 use crate::text::pasted;
 
-/// Says that nobody can cancel a build. A re-execution with such a flag keeps the stop clock, which
+/// The flag of a build that nobody can cancel. With a flag, a re-execution has a stop clock, which
 /// shows its progress.
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -38,7 +38,7 @@ pub enum Empty {
 /// The outcome of an addition to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// This process added it.
+    /// This process added the data.
     Here,
     /// Another process has added data, possibly the same.
     Elsewhere,
@@ -93,7 +93,8 @@ pub fn refuse_gaps(at: &Path, path: &RecordedPath) -> Result<(), Reason> {
     }
 }
 
-/// Refuses an unfinished recording: its end is unknown, and no other process may add to it.
+/// Refuses a recording that another process is still making: its end is unknown, and nothing may be
+/// added to it.
 pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     let now = TraceFile::open(recording.at())?;
     match recorder(recording.at(), &now) {
@@ -102,8 +103,8 @@ pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     }
 }
 
-/// Returns the process that is recording this file, if there is one. A process that adds to a
-/// cut-off recording is not meant, because it commits the recording first.
+/// Returns the process that is recording this file, if there is one. Ignores a process that adds to
+/// a cut-off recording, because that process commits the recording first.
 pub(crate) fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,

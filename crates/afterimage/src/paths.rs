@@ -1,4 +1,4 @@
-//! Answers which paths the run took.
+//! Answers questions about the paths that the run took.
 
 use afterimage_present::{PathNames, PathsJson};
 use afterimage_profile::{CodeFilter, Folded, OwnFunctions, Source};
@@ -23,7 +23,8 @@ pub struct PathsQuery {
     /// The largest number of blocks to list for each path trace, without its compacted form. If it
     /// is not given, all blocks and the compacted form are listed.
     pub blocks: Option<usize>,
-    /// The code whose functions are included. All code if the program has none of this code.
+    /// The code whose functions are included. If the program has none of this code, all code is
+    /// included.
     pub code: CodeFilter,
 }
 
@@ -36,7 +37,8 @@ pub enum PathsAbout {
     Traces(CountOrder),
     /// The acyclic stretches that were executed most often.
     Hot,
-    /// The places where these blocks were executed one after another: `main:2.3>f:0.1`.
+    /// The places in the path where the blocks of a pattern such as `main:2.3>f:0.1` were executed
+    /// one after another.
     Occurrences(String),
 }
 

@@ -81,8 +81,8 @@ impl Chosen<'_> {
     }
 }
 
-/// Finds the statements at a place: all statements of a source line, one operator, or the first
-/// statement of a function.
+/// Finds the statements at a place: all statements of a source line or of a function, or the
+/// statement of one operator.
 pub fn statements<'a>(
     traced: &'a Session,
     names: &'a Names,
@@ -319,7 +319,8 @@ fn other_executions(at: &str) -> String {
     )
 }
 
-/// Finds the executions of a statement. Excludes the last one if the run ended before it.
+/// Finds the executions of a statement, and their number. The number excludes the last one if the
+/// run ended before it.
 pub fn executions<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -333,8 +334,8 @@ pub fn executions<'a>(
 }
 
 /// Returns how many of the `count` executions of an operator's block reached the operator. The last
-/// execution did not if the run ended in it before the operator. `by` returns the number of
-/// executions of the block up to a time.
+/// execution did not reach it if the run ended in the block before the operator. `by` returns the
+/// number of executions of the block up to a time.
 pub fn reached(
     traced: &Session,
     (function, op): (FuncId, OpId),

@@ -139,7 +139,7 @@ impl Session {
 
     /// Returns what memory contained at a moment, what wrote it last, and what reads and writes it
     /// next. Without values, searches at most about four million blocks forward and sixteen million
-    /// back, and marks what lies beyond in the answer. With values, takes O(log n) for each part of
+    /// back, and the answer marks what lies beyond. With values, takes O(log n) for each part of
     /// the bytes.
     ///
     /// # Errors
@@ -200,9 +200,9 @@ impl Session {
     }
 
     /// Returns the state at a moment: the call stack and the values of variables. If the moment is
-    /// a time and the recording has no values, follows the run from the preceding snapshot. One
-    /// re-execution takes the snapshots if there are none. Otherwise, builds the path and the
-    /// values if they do not exist yet.
+    /// a time and the recording has no values, follows the run from the preceding snapshot. If
+    /// there are no snapshots, one re-execution takes them first. For other moments, builds the
+    /// path and the values if they do not exist yet.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.
@@ -230,8 +230,8 @@ impl Session {
     }
 
     /// Returns what the run executed, in order. Builds the path if it does not exist yet. All
-    /// entries are in memory at once. A run may have billions of entries, so select a stretch or a
-    /// number.
+    /// entries are in memory at once. A run may have billions of entries, so select a stretch or
+    /// limit their number.
     ///
     /// # Errors
     /// If the run has no such stretch, the program no such function, or the recording is damaged.
@@ -313,7 +313,7 @@ impl Session {
     }
 
     /// Returns the dynamic call graph, or the part of it around a function. Builds the path if it
-    /// does not exist yet. Then linear in the size of the path's grammar.
+    /// does not exist yet. The rest takes time linear in the size of the path's grammar.
     ///
     /// # Errors
     /// If there is no such function, or the path is damaged.
@@ -374,8 +374,8 @@ impl Session {
         Ok(rank(passing, failing, query, &NoSources, ask)?)
     }
 
-    /// Finds the statements of another version that correspond to those of this one. Builds both
-    /// paths if they do not exist yet, and follows both runs several times.
+    /// Finds which statements of another version correspond to statements of this version. Builds
+    /// both paths if they do not exist yet, and follows both runs several times.
     ///
     /// # Errors
     /// If a run cannot be followed, line tables are requested but do not exist, or a recording is
@@ -459,7 +459,7 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// Returns how people write the names of functions.
+    /// Returns the names of functions in the short forms that people write.
     pub fn names(&self) -> NamesDocument {
         names(self)
     }

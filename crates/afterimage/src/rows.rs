@@ -6,7 +6,7 @@ use std::io::Write;
 use afterimage_present::{Content, PresentError, Style, narrow};
 use anyhow::Result;
 
-/// The form of rows.
+/// The form in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Text for people.
@@ -49,7 +49,7 @@ pub struct Rows<'o> {
     pub limit: Option<u64>,
 }
 
-/// Returns the next item of a run that is being followed, for the writer of rows.
+/// Converts an error in following a run, for the writer of rows.
 pub(crate) fn next_of<T, E: Error + Send + Sync + 'static>(
     found: std::result::Result<T, E>,
 ) -> std::result::Result<T, PresentError> {

@@ -1,4 +1,4 @@
-//! A recording that grows as questions are asked about it.
+//! Opens recordings that grow as questions are asked about them.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -33,8 +33,8 @@ use crate::source::{check_code, source_map_with};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::values::{self, Adds, KeptValues};
 
-/// The reciprocal of the share of stretches that a question may build. Building all values at once
-/// is as fast as building a larger share.
+/// The reciprocal of the share of stretches that a question may build. Beyond this share, building
+/// all values at once is as fast.
 const SHARE: usize = 8;
 
 /// A recording, and the means to build the parts of it that questions need.
@@ -230,8 +230,8 @@ impl Session {
         &self.code
     }
 
-    /// Returns a source map that attributes inlined library code to the user's own lines that it
-    /// was inlined into. If the program contains no code of the user's own, all code counts as the
+    /// Returns a source map that attributes inlined library code to the user's own lines into which
+    /// it was inlined. If the program contains no code of the user's own, all code counts as the
     /// user's own.
     pub(crate) fn folded<'s>(&self, source: &'s SourceMap<'s>) -> Folded<'s> {
         Folded::if_any(source, &self.code)
@@ -239,7 +239,7 @@ impl Session {
 
     /// Returns a session for the same recording that builds stretches of its path and values on
     /// demand. Adds only snapshots to the file, which one re-execution takes. Returns `None` if the
-    /// values exist, or if snapshots cannot be taken.
+    /// values exist, the run is short, or snapshots cannot be taken.
     ///
     /// # Errors
     /// If the run cannot be executed again, or the recording is damaged.
@@ -313,7 +313,7 @@ impl Session {
         })
     }
 
-    /// Adds the recording to an error.
+    /// Runs `ask`, and adds the recording's path to its error.
     pub(crate) fn about<R>(
         &self,
         ask: impl FnOnce() -> anyhow::Result<R>,
@@ -434,8 +434,8 @@ impl Session {
             return Ok(recording.use_path(path::so_far(recording, recorder, self.monitor())?));
         }
         // Other questions about the same recording may need only a part of the run. Make snapshots
-        // for them first, because these are ready sooner than the whole path. If there are no
-        // snapshots, the path is built nevertheless.
+        // for them first, because these are ready sooner than the whole path. The path is built
+        // even if there are no snapshots.
         let is_asked_more = self.cancel.is_some();
         if is_asked_more
             && matches!(recording.path(), Err(RecordingError::NoPath))

@@ -52,7 +52,7 @@ pub fn specs(
 /// Returns the default simulations: caches and a predictor as in a present-day processor.
 ///
 /// # Errors
-/// None.
+/// There are none, because the default caches are valid.
 pub fn default_specs() -> Result<Vec<Spec>> {
     let first = "32k,8,64".parse()?;
     let second = "1m,16,64".parse()?;
@@ -68,7 +68,8 @@ pub struct SimulateQuery {
     /// The simulations, as on the command line: `--cache 32k,8,64`. Empty means the simulations in
     /// the recording or, if there are none, the defaults.
     pub specs: Vec<Spec>,
-    /// The kind of rows. The default is a line, or a function if no line is known.
+    /// The parts of the program that the rows are about. The default is lines, or functions if no
+    /// lines are known.
     pub by: Option<MissesBy>,
     /// The maximum number of rows for each simulation.
     pub top: Option<u64>,

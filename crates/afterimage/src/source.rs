@@ -14,7 +14,7 @@ use crate::monitor::{Monitor, Note};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::harmless;
 
-/// Parses a module. If it does not begin like a binary module, it may be in text form.
+/// Parses a module. With `is_text`, the module may be in text form.
 ///
 /// # Errors
 /// If the bytes are not a module.
@@ -65,7 +65,7 @@ pub fn source_map_with<'a>(
 /// The maximum number of functions that a message names.
 const NAMED: usize = 3;
 
-/// Lists the first few of these names, and says how many more there are.
+/// Lists the first few names, and says how many more there are.
 fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let mut named = Vec::from_iter(names.take(NAMED).map(harmless));
@@ -78,7 +78,7 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 /// Refuses a glob that selects no source file of a program.
 ///
 /// # Errors
-/// If the glob selects none; the error names files that the program has.
+/// If the glob selects none. The error names files that the program has.
 pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
     let CodeFilter::Files(glob) = code else {
         return Ok(());
@@ -104,9 +104,10 @@ pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
 }
 
 /// Describes the executed functions without lines, which a report by line leaves out. Returns
-/// `None` if there are none, or if the module has no lines at all, which the report states itself.
-/// Ignores functions that the linker makes, because they have no source. Also ignores less than a
-/// hundredth of the run, unless the module's debug information is stored elsewhere.
+/// `None` if there are none. Also returns `None` if the module has no lines at all, because the
+/// report says so itself. Ignores functions that the linker makes, because they have no source.
+/// Also ignores less than a hundredth of the run, unless the module's debug information is stored
+/// elsewhere.
 pub fn without_lines(
     name: &Path,
     profile: &Profile<'_>,

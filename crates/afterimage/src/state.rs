@@ -30,7 +30,7 @@ use crate::steps::follow;
 pub struct StateQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
-    /// The number of activations to show, from the innermost.
+    /// The number of activations of the user's own code to show, from the innermost.
     pub depth: usize,
     /// The only activation to show, counted from 0 for the innermost. `None` means all.
     pub frame: Option<usize>,
@@ -151,7 +151,7 @@ impl StateQuery {
         let arguments = |entered| failure.keep(early.arguments(&bodies, entered)).flatten();
         let at_call = |activation: &Activation<'_>, variable| {
             let (time, op) = (activation.time, activation.op);
-            // Look up other variables in the values.
+            // If this fails, the question is answered from the values.
             let found = early.variable_before(&bodies, (time, op), variable);
             found.ok().flatten()
         };
@@ -224,7 +224,7 @@ impl StateQuery {
         Ok(StateView {
             report,
             before,
-            // Show the place where the run ended, unless the run returned.
+            // At the end of the run, show the results of the invoked function.
             results: match self.at.trim() {
                 "end" => results(session.file())?,
                 _ => None,
@@ -266,10 +266,10 @@ fn last_own(session: &Session, time: u64) -> Result<LastOwn> {
     Ok(LastOwn(None))
 }
 
-/// Access to the activations that are open at a moment.
+/// Finds the activations that are open at a moment.
 trait Activations<'a> {
-    /// Returns an activation that waits for a call, at the moment before the call. The number is
-    /// its position, from 0 for the innermost.
+    /// Returns an activation that waits for a call, at the moment before the call. `number` is its
+    /// position, from 0 for the innermost.
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'a>>;
 
     /// Returns an activation at its beginning.
@@ -406,7 +406,8 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The moment in question. It has a second lifetime because `Variables` is invariant in its own.
+/// The context of a state question: the moment, and the data about it. `Variables` is invariant in
+/// its lifetime, so the context has a second lifetime.
 struct StateContext<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,
@@ -428,7 +429,7 @@ struct StateContext<'s, 'v> {
 }
 
 impl StateContext<'_, '_> {
-    /// Makes the report from these contents. Returns `None` as soon as they prove insufficient.
+    /// Makes the report from `contents`. Returns `None` as soon as these prove insufficient.
     fn of_contents(
         &self,
         contents: &dyn Contents,

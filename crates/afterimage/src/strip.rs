@@ -3,7 +3,7 @@
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
 //! standard input, the time and random numbers. The arguments, the environment and the names of
 //! folders are also input. Without the input, no run can be repeated. Data that reveals the input
-//! in another form is removed, too: values, snapshots, accesses, slices, embedded sources.
+//! in another form is also removed: values, snapshots, accesses, slices, embedded sources.
 //! Replacing the input by other bytes was rejected, because answers would be wrong. Only listed
 //! sections stay, so unknown sections of a later version are also removed.
 
@@ -53,9 +53,9 @@ const KEPT: [Kind; 7] = [
 /// The size of a recording in bytes, before and after parts were dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripped {
-    /// The size before.
+    /// The size before the parts were dropped.
     pub before: u64,
-    /// The size after.
+    /// The size after the parts were dropped.
     pub after: u64,
 }
 
@@ -64,9 +64,9 @@ pub struct Stripped {
 /// Linear in the kept data.
 ///
 /// # Errors
-/// If nothing can be rebuilt, because the recording was cut off or made with another engine. Also
-/// if the recording is damaged or cannot be written, the program is still running, or `stop` is
-/// set.
+/// If nothing can be rebuilt, because the recording was cut off, lacks its input, or was made with
+/// another engine. Other causes are a damaged recording, a failure to write, a program that is
+/// still running, and `stop`.
 pub fn strip(
     at: &Path,
     monitor: &dyn Monitor,

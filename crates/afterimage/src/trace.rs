@@ -1,4 +1,4 @@
-//! The executions of a run, in order.
+//! Reports what a run executed, in order.
 
 mod last;
 
@@ -38,7 +38,7 @@ use crate::path::numbering;
 use crate::rows::Form;
 use crate::steps::follow;
 
-/// A stretch of a run.
+/// The bounds of a stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The start of the stretch. The default is the beginning of the run.
@@ -105,7 +105,7 @@ fn window(first: u64, last: u64) -> Result<Window> {
     Ok(Window { first, last })
 }
 
-/// The kinds of entries.
+/// The kind of entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -147,7 +147,7 @@ pub enum StepInto {
     Nothing,
 }
 
-/// The executions of a run, in order.
+/// A report of what a run executed, in order.
 pub type TraceReport = WithRows<TraceHead>;
 
 /// Asks what a run executed, in order.
@@ -212,7 +212,7 @@ const MOST_LAST: u64 = 10_000_000;
 /// The maximum number of blocks to read from a path that is not compacted. Compacting the whole
 /// path takes longer than reading this number of blocks twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
-/// The number of blocks to read from such a path for text, which leaves out library code.
+/// The number of blocks to read from an uncompacted path for text, which leaves out library code.
 const FOLDED: u64 = 1_000_000;
 
 impl TraceQuery {
@@ -248,7 +248,8 @@ impl TraceQuery {
             && self.limit.is_none_or(|limit| limit >= count)
         {
             let is_folded = form == Form::Text && *session.code() != CodeFilter::All;
-            // Text counts all statements of library code between two others as one entry.
+            // Text shows consecutive statements of library code as one entry, so more statements
+            // are needed.
             let count = if is_folded { count.max(FOLDED) } else { count };
             return self.use_last(session, level, count);
         }
@@ -710,7 +711,7 @@ impl TraceQuery {
     }
 }
 
-/// Returns the part of a window that was read of a path that is not compacted.
+/// Returns the part of a window that was read, if the path is not compacted.
 fn read_part(path: &RecordedPath, window: Window) -> Result<Window> {
     let Window {
         mut first,
@@ -724,7 +725,7 @@ fn read_part(path: &RecordedPath, window: Window) -> Result<Window> {
     if let Some(after) = cursor.seek(last)?.filter(is_unread) {
         last = after.start - 1;
     }
-    // Otherwise, nothing was read.
+    // If the window has become empty, nothing was read.
     Ok(if first <= last {
         Window { first, last }
     } else {
@@ -769,11 +770,11 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
     )
 }
 
-/// The entries that are not shown.
+/// The entries that are left to show.
 struct Rest {
-    /// The position of the first of these entries.
+    /// The position of the first entry that is left.
     next: String,
-    /// The number of these entries, if known.
+    /// The number of entries that are left, if known.
     count: Option<u64>,
 }
 

@@ -74,7 +74,7 @@ pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
-/// Verifies a recording. `module` supplies the program; it is not called if the file itself is
+/// Verifies a recording. `module` supplies the program. It is not called if the file itself is
 /// damaged.
 ///
 /// # Errors
@@ -292,7 +292,7 @@ impl Checker<'_> {
         self.at.display().to_string()
     }
 
-    /// Reports the progress of an execution.
+    /// Begins to report the progress of an execution. The returned callback receives the progress.
     fn executing(&self, doing: &'static str) -> Result<Progress> {
         let total = self.file.end()?.and_then(|end| progress_end(&end));
         Ok(self.monitor.begin(Work::Question(doing), total))

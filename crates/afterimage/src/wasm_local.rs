@@ -12,8 +12,8 @@ use anyhow::Result;
 
 use crate::Session;
 
-/// Finds the local of a function that a string names, `n` or `$n`, if the debug information does
-/// not describe the function.
+/// Finds the local of a function by a name such as `n` or `$n`, if the debug information does not
+/// describe the function.
 pub fn wasm_local(session: &Session, names: &Names, function: FuncId, text: &str) -> Option<u32> {
     let text = text.trim();
     let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;

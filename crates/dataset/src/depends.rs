@@ -1,4 +1,4 @@
-//! The dependences within a node, which are the same for every execution of the node.
+//! Finds the dependences within a node, which are the same for every execution of the node.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -22,23 +22,24 @@ pub(crate) enum MadeBy {
     Own(u32, i32),
 }
 
-/// A statement of a node.
+/// The operands of a statement of a node, with their origins.
 #[derive(Debug)]
 pub(crate) struct Depends {
     pub block: u32,
     pub statement: i32,
     pub kind: Kind,
     pub operands: Box<[(&'static str, MadeBy)]>,
-    /// Whether it uses table elements or a size, whose writers are looked up in the stored values.
+    /// Whether the statement uses table elements or a size, whose writers are looked up in the
+    /// stored values.
     pub takes: bool,
 }
 
 /// The decision on which a block of a node depends.
 #[derive(Debug)]
 pub(crate) enum Decides {
-    /// A block of the same node, at this position.
+    /// The decision is made by the block at this position in the same node.
     Own(u32),
-    /// The decision is the one of these edges that the activation took last.
+    /// The decision is the edge that the activation took last, out of these edges.
     Edges(Rc<[EdgeId]>),
     /// The decision is looked up in the stored values, because the function handles exceptions.
     Asked,
@@ -53,16 +54,16 @@ pub(crate) struct DependPlan {
     pub decides: Box<[Decides]>,
     /// The deciding edges on the node's path, each with the position of the block that it leaves.
     pub taken: Box<[(u32, EdgeId)]>,
-    /// The variables that it writes.
+    /// The variables that the node writes, each with the origin of its value.
     pub outputs: Box<[(u32, MadeBy)]>,
-    /// The values that it passes to a call, or returns.
+    /// The origins of the values that the node passes to a call, or returns.
     pub given: Box<[MadeBy]>,
     pub first: BlockId,
     pub last: BlockId,
     pub last_statement: Option<i32>,
 }
 
-/// The edges that decide whether blocks run, in one function.
+/// The edges of a function that decide which of its blocks run.
 pub(crate) struct Control {
     dependence: ControlDependence,
     deciding: Vec<bool>,

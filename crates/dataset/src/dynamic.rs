@@ -224,7 +224,7 @@ struct Activations<'a> {
 }
 
 impl<'a> Activations<'a> {
-    /// Starts with the activations that are open before block T.
+    /// Starts with the activations that are open before the block executed at a time.
     fn before(session: &'a Session, time: u64) -> Result<Self> {
         let path = session.path()?;
         let mut cursor = path.cursor();
@@ -242,8 +242,8 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// Returns the activation that executes the path beginning at T. The time of an activation's
-    /// first block identifies it. Successive calls must have ascending times.
+    /// Returns the activation that executes the path beginning at a time. The time of an
+    /// activation's first block identifies it. Successive calls must have ascending times.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {
             match event {
@@ -295,7 +295,7 @@ struct Tables {
     values: Option<TableFile>,
     memory: Option<TableFile>,
     names: Accesses,
-    /// The node that is being executed.
+    /// The plan of the node that is being executed.
     plan: Rc<NodePlan>,
     start: u64,
     /// The time and the statement of the host call with which the node ends.
@@ -405,7 +405,7 @@ impl Tables {
     }
 }
 
-/// The kind of an access.
+/// The kind of access.
 #[derive(Clone, Copy)]
 enum Kind {
     Load,

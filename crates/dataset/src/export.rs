@@ -27,7 +27,7 @@ pub struct DatasetQuery {
     pub window_blocks: u64,
     /// The windows to write. `None` means all.
     pub windows: Option<Selected>,
-    /// The tables in each window, by name; all if empty.
+    /// The tables in each window, by name. Empty means all.
     pub tables: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Default for DatasetQuery {
 }
 
 impl DatasetQuery {
-    /// The default number of blocks in a window. Such a window has about ten million rows.
+    /// The default number of blocks in a window. A window of this size has about ten million rows.
     pub const WINDOW_BLOCKS: u64 = 1 << 20;
 
     /// Writes the missing parts that no other process is writing. Builds the path if it does not
@@ -171,5 +171,6 @@ fn write_windows(
     Ok(())
 }
 
-/// The minimum number of rows for which the size is announced before they are written.
+/// If the selected windows have more rows than this, their size is announced before they are
+/// written.
 const TOLD: u64 = 10_000_000;

@@ -23,7 +23,7 @@ const GROUP: usize = 1 << 20;
 /// The compression level. Higher levels take much longer and save few bytes.
 const LEVEL: i32 = 3;
 
-/// Writes a table.
+/// The Parquet file of a table that is being written.
 pub(crate) struct TableFile {
     file: SerializedFileWriter<File>,
     columns: Vec<Cells>,

@@ -49,7 +49,7 @@ struct Recorded {
 pub(crate) enum Part {
     /// The tables about the whole run.
     Whole,
-    /// A window.
+    /// The tables of a window.
     Window(u64),
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn file(folder: &Path, table: &Table) -> PathBuf {
     folder.join(format!("{}.parquet", table.name))
 }
 
-/// Returns the folder of a window.
+/// Returns the name of a window's folder.
 pub(crate) fn window_name(window: u64) -> String {
     format!("window={window:06}")
 }
@@ -130,7 +130,7 @@ impl Folder {
         let others = fs::read_dir(&self.at)?.map(|entry| Ok(entry?.file_name()));
         for name in others.collect::<io::Result<Vec<_>>>()? {
             let name = name.to_string_lossy();
-            // Such a file is from a process that starts now, or that was killed when it started.
+            // Only these files exist while a process starts, or after it was killed while starting.
             let is_own = name == INCOMPLETE || name.starts_with(".new-");
             if !is_own && !self.at.join(MANIFEST).exists() {
                 let foreign = format!(
@@ -227,7 +227,7 @@ impl Folder {
         done.map_err(|error| unwritten(&self.at, &Error::new(error)))
     }
 
-    /// Adds to an error the place where writing failed, and the missing parts.
+    /// Describes an error that occurred while a part was written.
     pub fn failed(&self, error: &Error) -> Error {
         unwritten(&self.at, error)
     }
@@ -294,7 +294,7 @@ impl Claim<'_> {
         if let Part::Window(window) = self.part {
             return fs::rename(&self.at, root.join(window_name(window)));
         }
-        // The table of the run is moved last, so if it exists, the other tables exist, too.
+        // The table of the run is moved last. If it exists, so do the other tables.
         for table in crate::schema::WHOLE.iter().rev() {
             let at = file(&self.at, table);
             fs::rename(at, file(root, table))?;

@@ -28,15 +28,15 @@ pub(crate) struct NodePlan {
 /// The location of a statement's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ValueOf {
-    /// The position of its instruction.
+    /// The position of the statement's instruction.
     pub inst: u32,
-    /// The position of its block in the node.
+    /// The position of the statement's block in the node.
     pub block: u32,
     pub statement: i32,
     /// The register with the value.
     pub register: u32,
     pub ty: ValueType,
-    /// Whether only a part of the register is stored.
+    /// Whether the statement is a store, which may use only a part of the register.
     pub is_stored: bool,
 }
 
@@ -133,7 +133,7 @@ impl NodePlans {
     }
 }
 
-/// Converts a 32-bit number to a 64-bit number. The value is the same; a NaN keeps its payload.
+/// Converts a 32-bit floating-point number to 64 bits. Keeps the value, and the payload of a NaN.
 pub(crate) fn widened(bits: u32) -> f64 {
     let number = f32::from_bits(bits);
     if !number.is_nan() {

@@ -1,4 +1,4 @@
-//! The report of an export.
+//! Defines the report of an export.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::schema::Table;
 
-/// The files that an export wrote, and those that the data set still lacks.
+/// The tables and windows that an export wrote, and the windows that the data set still lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DatasetReport {
     /// The rows and the bytes of each table that was written.
@@ -33,7 +33,7 @@ pub struct TableSize {
     pub bytes: u64,
 }
 
-/// The sums of the rows and bytes that were written.
+/// The report of an export, to which each written table adds its rows and bytes.
 pub(crate) type Written = DatasetReport;
 
 impl DatasetReport {
@@ -43,7 +43,7 @@ impl DatasetReport {
         size.bytes += bytes;
     }
 
-    /// Returns the missing windows as text: `3, 5..8`.
+    /// Returns the missing windows as text, such as `3, 5..8`.
     fn missing_text(&self) -> String {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for &window in &self.missing {

@@ -1,5 +1,5 @@
-//! The tables, their columns, and the columns' encodings. `docs/PARQUET.md` describes them for
-//! users, and a test compares it with this module.
+//! Defines the tables, their columns, and the columns' encodings. `docs/PARQUET.md` describes them
+//! for users, and a test compares it with this module.
 
 /// The version of the tables. It is increased when a column is removed, or changes its meaning,
 /// type or name.
@@ -8,22 +8,22 @@ pub const VERSION: u32 = 1;
 /// A table: one Parquet file in the data set's folder, or one in the folder of each window.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name, which is the file's name without the extension.
+    /// The table's name, which is also the name of its file without the extension.
     pub name: &'static str,
-    /// Its columns.
+    /// The table's columns.
     pub columns: &'static [Column],
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Debug)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: &'static str,
-    /// The type of its values.
+    /// The type of the column's values.
     pub ty: Type,
     /// Whether values may be missing.
     pub optional: bool,
-    /// Its encoding.
+    /// The column's encoding.
     pub coding: Coding,
 }
 
@@ -213,7 +213,7 @@ pub static STEPS: Table = Table {
     ],
 };
 
-/// The values.
+/// The values of executed statements.
 pub static VALUES: Table = Table {
     name: "values",
     columns: &[
@@ -238,7 +238,7 @@ pub static MEMORY: Table = Table {
     ],
 };
 
-/// The direct dependences.
+/// The direct dependences of executed statements and blocks.
 pub static DEPENDENCES: Table = Table {
     name: "dependences",
     columns: &[

@@ -13,9 +13,9 @@ pub(crate) enum Maker {
     Unknown,
     /// A constant of the code.
     Constant,
-    /// A statement.
+    /// The execution of a statement at this time.
     Statement { time: u64, statement: i32 },
-    /// The host returned the value from the call at the end of this block.
+    /// The host returned the value from the call at the end of the block at this time.
     Returned {
         time: u64,
         statement: Option<i32>,
@@ -59,7 +59,7 @@ impl Bytes {
         if self.writers.last() != Some(&maker) {
             self.writers.push(maker);
         }
-        // A window holds fewer writes than there are numbers.
+        // A window has fewer writes than a `u32` has values.
         let number = self.writers.len() as u32 - 1;
         self.each_page(range, |page| page.fill(number));
     }
@@ -106,15 +106,15 @@ impl Bytes {
 /// An open activation.
 #[derive(Default)]
 pub(crate) struct Frame {
-    /// The producers of its variables.
+    /// The producers of the activation's variables.
     variables: Vec<Maker>,
-    /// Its beginning, if it is in the window.
+    /// The beginning of the activation, if it is in the window.
     pub began: Option<Began>,
-    /// The last block that it executed, and the time of that block.
+    /// The last block that the activation executed, and the time of that block.
     pub last: Option<(BlockId, u64)>,
-    /// The time at which it last took each edge that decides whether blocks run.
+    /// The time at which the activation last took each edge that decides whether blocks run.
     pub taken: FxHashMap<EdgeId, u64>,
-    /// For each of its blocks, the decisions before the window that led to the block.
+    /// For each block, the decisions before the window that led to it.
     pub before: FxHashMap<BlockId, Vec<Decided>>,
 }
 

@@ -1,4 +1,4 @@
-//! Writes `views.sql`, with which DuckDB finds the tables by name.
+//! Creates the text of `views.sql`, with which DuckDB finds the tables by name.
 
 use std::fmt::Write;
 

@@ -28,11 +28,11 @@ pub(crate) struct Whole<'a> {
     pub windows: Windows,
 }
 
-/// The tables, each with the function that writes its rows.
+/// A function that writes the rows of a table.
 type Writer<'a> = fn(&Whole<'a>, &mut TableFile) -> Result<()>;
 
 impl<'a> Whole<'a> {
-    /// Writes all these tables into a folder.
+    /// Writes the tables about the whole run into a folder.
     pub fn write(&self, folder: &Path, written: &mut Written) -> Result<()> {
         let tables: [(&'static Table, Writer<'a>); 8] = [
             (&schema::FUNCTIONS, Self::functions),
@@ -261,7 +261,7 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// Returns the last operator of a node. This is its call, if it ends with one.
+/// Returns the last operator of a node. If the node ends with a call, this is the call.
 pub(crate) fn last_op(
     program: &afterimage_program::Program,
     node: &afterimage_wpp::Node,
@@ -286,7 +286,7 @@ struct Host {
     call: Option<HostCall>,
     /// Whether the host call has not returned yet.
     open: bool,
-    /// Whether the node has begun. Before that, calls come from the host itself.
+    /// Whether the node has begun. Before that, the host itself makes the calls.
     begun: bool,
 }
 

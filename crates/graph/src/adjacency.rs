@@ -1,10 +1,10 @@
-//! Successor lists of a plain digraph on `0..n`.
+//! Stores the neighbours of each vertex of a plain digraph on `0..n`.
 
 /// A list of neighbours for each vertex, in one allocation.
 ///
-/// Whole-graph algorithms that do not need to know which edge they follow, such as those for
-/// dominators and strongly connected components, take this form. So they also run on a reversed
-/// graph, a graph with virtual edges or a call graph.
+/// Algorithms that do not need to know which edge they follow take this form, such as those for
+/// dominators and strongly connected components. So they also run on a reversed graph, a graph with
+/// virtual edges or a call graph.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
     start: Vec<u32>,

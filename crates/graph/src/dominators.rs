@@ -29,7 +29,7 @@ impl DominatorTree {
         Self::of_digraph(graph.root().index(), &succ, &pred)
     }
 
-    /// Finds the dominators from `root` in a digraph that is given by successors and predecessors.
+    /// Finds the dominators from `root` in a digraph, given by its successor and predecessor lists.
     pub(crate) fn of_digraph(root: usize, succ: &Adjacency, pred: &Adjacency) -> Self {
         let search = Search::compute(root, succ);
         let by_number = search.immediate_dominators(pred);

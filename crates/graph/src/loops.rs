@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, EntityRef, LoopId, PrimaryMap};
 use crate::lowest_common_ancestor::LowestCommonAncestor;
 use crate::{DepthFirst, FlowGraph, UnionFind};
 
-/// A loop.
+/// A loop of a control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The vertex of the loop that depth-first search discovers first. Edges to it from within
@@ -40,9 +40,7 @@ impl LoopForest {
         let enclosing = Builder::new(graph, search).enclosing_headers();
         let mut loops: PrimaryMap<LoopId, Loop> = PrimaryMap::new();
         let mut innermost = vec![None; graph.vertex_count()];
-        // Loops are numbered in preorder of their headers, so a parent comes before its children. A
-        // loop's members descend from its header, so nests are consecutive where the code below
-        // needs this.
+        // Loops are numbered in preorder of their headers, so a parent comes before its children.
         for (number, &v) in search.preorder().iter().enumerate() {
             let around = enclosing.header[number].map(|h| search.preorder()[h as usize]);
             let parent = around.and_then(|h| innermost[h.index()]);
@@ -164,8 +162,8 @@ impl LoopForest {
     }
 }
 
-/// For each vertex, by preorder number, the header of the smallest loop around it, and whether it
-/// is a header. For a header, this is the loop around its own loop.
+/// For each vertex, by preorder number: the header of the smallest loop around it, and whether the
+/// vertex is a header. A header's own loop does not count as a loop around it.
 struct Enclosing {
     header: Vec<Option<u32>>,
     is_header: Vec<bool>,

@@ -1,4 +1,4 @@
-//! Exact execution counts.
+//! Defines the exact execution counts of a run.
 
 use crate::BlockId;
 
@@ -14,7 +14,7 @@ pub struct Counts {
 /// The exact counts of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCounts {
-    /// The number of activations that entered the function, which is the count of EXIT→root.
+    /// The number of activations that entered the function. This is also the count of EXIT→root.
     pub entries: u64,
     /// The number of executions of each edge, indexed by `EdgeId`.
     pub edges: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Defines the newtypes of entities.
+//! Defines the newtypes that number the entities of a program and of its trace.
 
 use cranelift_entity::entity_impl;
 
@@ -12,21 +12,21 @@ macro_rules! entities {
 }
 
 entities! {
-    /// A function in the original module's index space, which has the imports first, then the
-    /// functions that the module defines.
+    /// A function in the original module's index space. The imports come first, then the functions
+    /// that the module defines.
     FuncId = "func";
-    /// An imported function, as its position among the imported functions, which is also its
-    /// [`FuncId`].
+    /// An imported function, by its position among the imported functions. Its [`FuncId`] is the
+    /// same number.
     ImportId = "import";
     /// A function type in the module's type section.
     TypeId = "type";
-    /// A vertex of a control-flow graph, which is a basic block, a dispatch vertex or EXIT.
+    /// A vertex of a control-flow graph: a basic block, a dispatch vertex or EXIT.
     BlockId = "block";
     /// An edge of a control-flow graph.
     EdgeId = "edge";
     /// An operator, as its position among all operators of its function's body, from 0.
     OpId = "op";
-    /// A statement, which is an operator that yields a value or has an effect.
+    /// A statement: an operator that yields a value or has an effect.
     StmtId = "stmt";
     /// A value in static single assignment form.
     ValueId = "v";
@@ -34,8 +34,8 @@ entities! {
     LoopId = "loop";
     /// A counter that a placement requests.
     CounterId = "counter";
-    /// A node of a control-flow trace, which is a path that was executed. Nodes are numbered in the
-    /// order of their first execution.
+    /// A node of a control-flow trace: a path that was executed. Nodes are numbered in the order of
+    /// their first execution.
     NodeId = "node";
     /// A rule of a grammar.
     RuleId = "rule";

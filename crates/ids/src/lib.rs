@@ -1,5 +1,5 @@
-//! Defines the vocabulary that all crates share, which is entities, offsets in the three byte
-//! spaces, exact counts, and the form of numbers in texts.
+//! Defines the types that all crates share: entities, offsets in the three byte spaces, and exact
+//! counts. Also formats numbers for people.
 //!
 //! Entities are `u32` newtypes that print themselves (`block3`, `edge7`). Offsets in different byte
 //! spaces are different types. Otherwise, code could silently use an offset in the original module

@@ -1,7 +1,6 @@
-//! A parallel, order-preserving `map` over `0..count`.
+//! Maps a function over `0..count` in parallel, and keeps the order of the results.
 //!
-//! The input is a number of items and a function of the item's index. The output is the results in
-//! index order, which do not depend on the number of threads. There is one thread per available
+//! The results do not depend on the number of threads. There is at most one thread per available
 //! processor.
 
 use std::sync::Mutex;

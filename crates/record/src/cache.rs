@@ -1,6 +1,6 @@
-//! A cache of compiled modules, and of counts of earlier runs.
+//! Caches compiled modules, and the counts of earlier runs.
 //!
-//! The engine does not check the compiled code that it loads, so that code must be the user's own.
+//! The engine does not check the compiled code that it loads, so this code must be the user's own.
 //! The cache is a folder of the user's own that no other user can write, and nothing is ever loaded
 //! from a recording. A file's name is a digest of the module's bytes, which include the
 //! instrumentation, and of the engine's version and settings.
@@ -58,7 +58,7 @@ const COUNTS: Kind = Kind {
 /// Code is cached only if compiling it took at least this many milliseconds.
 const WORTH_KEEPING_MS: u128 = 50;
 
-/// A cache folder for compiled modules and counts, if there is one.
+/// A cache of compiled modules and of the counts of earlier runs.
 #[derive(Clone, Debug)]
 pub struct Cache {
     /// The user's cache folder, if there is one.

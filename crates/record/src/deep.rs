@@ -12,11 +12,11 @@ use afterimage_ids::EntityRef;
 use afterimage_program::{Cfg, Program};
 use afterimage_rewrite::Large;
 
-/// The limit on a function's operators times their depths. Functions above the limit are not
-/// optimised. Optimising a function at the limit takes about half a second.
+/// The limit on a function's operators times their depths. Programs with a function above the limit
+/// are not optimised. Optimising a function at the limit takes about half a second.
 const MOST: u64 = 100_000_000;
 
-/// Functions with at least this many blocks get hinges, however broad they are.
+/// Functions with more blocks than this get hinges, however broad they are.
 const BROAD: usize = 20_000;
 
 /// The treatment of a program's large functions, which is the same in every execution.
@@ -55,7 +55,7 @@ fn cost(cfg: &Cfg) -> u64 {
     let blocks = cfg.blocks.keys().filter(|&block| tree.is_reachable(block));
     let mut blocks = Vec::from_iter(blocks.map(|block| (tree.preorder_interval(block), block)));
     blocks.sort_unstable();
-    // The preorder end of each block on the path to the current one.
+    // The preorder ends of the blocks that dominate the current block.
     let mut way: Vec<u32> = Vec::new();
     let mut cost = 0;
     for ((first, last), block) in blocks {

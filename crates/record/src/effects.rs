@@ -1,8 +1,7 @@
-//! The guest bytes that each WASI preview 1 function reads and writes.
+//! Declares the guest bytes that each WASI preview 1 function reads and writes.
 //!
-//! The bytes are declared for each function, because comparing all of memory around every call
-//! would cost more than the call. A test compares all of memory and checks that no declaration is
-//! missing.
+//! Comparing all of memory around every call would cost more than the call itself. A test compares
+//! all of memory and checks that no declaration is missing.
 
 use afterimage_trace::{HostRead, RawValue};
 

@@ -116,7 +116,8 @@ pub(crate) struct Doubt {
     pub function: FuncId,
     /// One of the loads or stores between these offsets may have trapped.
     pub loads: Range<OrigOffset>,
-    /// An operator in the block that trapped, named by the engine or as the only candidate.
+    /// An operator in the block that trapped, if known. The engine named it, or it is the last load
+    /// and all loads are in its block.
     pub at: Option<OrigOffset>,
 }
 
@@ -207,8 +208,8 @@ impl Outcome {
         self.beyond().is_some()
     }
 
-    /// Returns a test for operators that can trap like this, if the trap is an access outside a
-    /// memory or table.
+    /// If the trap is an access outside a memory or table, returns a test for operators that can
+    /// cause it.
     fn beyond(&self) -> Option<fn(Effect) -> bool> {
         match self {
             Outcome::Early {
@@ -227,9 +228,9 @@ impl Outcome {
     ///
     /// The engine merges a load and the operator that takes its value into one instruction if
     /// nothing is between them. The engine reports the trap at that operator, or at no place if the
-    /// operator became several instructions. An operator that cannot trap like this may have been
-    /// moved, so its block does not show where the load is. The engine may omit a store if a later
-    /// store overwrites its bytes. The trap then occurs in the later store.
+    /// operator became several instructions. If the named operator cannot cause this trap, the
+    /// engine may have moved it, so its block does not show where the load is. The engine may omit
+    /// a store if a later store overwrites its bytes. The trap then occurs in the later store.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -245,8 +246,8 @@ impl Outcome {
         let found = at.and_then(|at| Some((at, block_of(program, index, at)?.1)));
         let before = found.map(|(at, block)| code.cfg.blocks[block].offsets.start..at);
         let mut itself = None;
-        // Whether there are other stores, and whether all are in the block of the operator that the
-        // engine names.
+        // Whether there are other stores that may trap, and whether they are all in the block of
+        // the operator that the engine names.
         let (mut other_stores, mut stores_here) = (false, true);
         let mut loads_before = false;
         // The last load, and whether all other loads are in its block.
@@ -309,7 +310,7 @@ impl Outcome {
     ) -> bool {
         self.trapped(map).is_some_and(|(function, at)| {
             let block = |at| block_of(program, index, at).map(|(_, block)| block);
-            // An operator that cannot trap like this may have been moved out of the load's block.
+            // An operator that cannot cause this trap may have been moved out of the load's block.
             let moved = |at| {
                 !index
                     .effect(at)

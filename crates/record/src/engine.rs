@@ -1,4 +1,4 @@
-//! The engine's settings. Settings that affect results are the same in every recording and
+//! Defines the engine's settings. Settings that affect results are the same in every recording and
 //! re-execution, so executions repeat exactly.
 
 use std::num::NonZeroUsize;

@@ -1,5 +1,5 @@
-//! Sets up the guest's environment, which consists of its arguments, variables, folders and
-//! standard streams. The guest gets nothing else.
+//! Sets up the guest's environment: its arguments, variables, folders and standard streams. The
+//! guest gets nothing else.
 
 use std::fs::File;
 use std::io;

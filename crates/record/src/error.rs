@@ -1,4 +1,4 @@
-//! Errors of recording and re-executing.
+//! Defines the errors of recording and re-executing.
 
 use afterimage_ids::grouped;
 use afterimage_machine::MachineError;

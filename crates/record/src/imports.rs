@@ -1,4 +1,4 @@
-//! Host functions for imports outside WASI, supplied by the embedding application.
+//! Supports imports outside WASI with host functions of the embedding application.
 //!
 //! Unlike WASI functions, these functions do not declare their writes. We find the writes by
 //! comparing all of the guest's memory before and after each call, in time proportional to its

@@ -49,7 +49,7 @@ impl Interrupt {
         self.0.in_host_call.notify_one();
     }
 
-    /// Returns the number of polls of the stop clock so far, while the guest runs.
+    /// Returns the number of polls of the stop clock so far, or `None` if the guest is not running.
     pub(crate) fn clock(&self) -> Option<u64> {
         let probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
         probes.map(|address| word(address, CLOCK_AT).load(Ordering::Relaxed))
@@ -87,7 +87,7 @@ impl Interrupt {
     }
 }
 
-/// Forgets the probes' memory when the run ends.
+/// Forgets the probes' memory when it is dropped.
 pub(crate) struct ProbesGuard<'a>(&'a Interrupt);
 
 impl Drop for ProbesGuard<'_> {

@@ -1,4 +1,4 @@
-//! The counts lens, which computes exact counts of a recorded execution by re-executing it.
+//! Implements the counts lens, which re-executes a recording to compute its exact counts.
 
 use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_placement::{
@@ -265,7 +265,7 @@ impl<'a> Job<'a> {
             if let Stop::AtEntry { clock, skip } = stop
                 && !same_stack
             {
-                // Since the last poll, the function was also entered when the stack still had room.
+                // The function was also entered since the last poll while the stack still had room.
                 if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
                     return Err(RecordError::OverflowNotFound);
                 }

@@ -36,8 +36,8 @@ use crate::values::{argument, parse_arguments, raw, zero};
 use crate::weights::{self, weighted_plan};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
-/// The least time limit for compiling. The user's time limit applies separately to compiling and to
-/// the run. Compiling always gets at least this much, because a small limit is meant for the run.
+/// The minimum time limit for compiling. The user's time limit applies separately to compiling and
+/// to the run. A small limit is meant for the run only.
 const COMPILING: Duration = Duration::from_secs(1);
 
 /// The program to run, and its input.
@@ -63,7 +63,7 @@ pub struct RecordOptions {
     /// Whether to keep the stop clock, so that a run stopped from outside can be repeated up to
     /// that moment.
     pub clock: bool,
-    /// Options for counting during the live run, if it is to count.
+    /// Options for counting during the live run, or `None` not to count.
     pub counts: Option<PlanOptions<'static>>,
     /// Whether to write the path during the live run, in order to compact it later.
     pub paths: bool,
@@ -87,7 +87,7 @@ pub struct RecordOptions {
     pub deterministic: bool,
     /// The version of the calling tool, stored in the file.
     pub tool_version: String,
-    /// A callback for the case that the run is repeated because the place of its trap is uncertain.
+    /// Reports the progress of a second run, which is needed if the place of a trap is uncertain.
     pub repeating: Repeating,
 }
 

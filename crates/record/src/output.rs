@@ -83,8 +83,8 @@ impl StdoutStream for Output {
 struct Patient {
     inner: Box<dyn OutputStream>,
     output: Output,
-    /// Whether a piece was just written. The next wait for readiness then returns at once, because
-    /// there may be no other piece to write.
+    /// Whether the stream was just flushed. The next wait for readiness then returns at once,
+    /// because there may be no other piece to write.
     is_flushed: bool,
 }
 

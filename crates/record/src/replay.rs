@@ -36,8 +36,8 @@ pub(crate) enum Stop {
     Never,
     /// Stop at this poll of the stop clock.
     AtPoll(u64),
-    /// Stop at an entry of the armed function with this reading of the clock, after skipping `skip`
-    /// entries.
+    /// Stop at an entry of the armed function when the clock has this reading, after skipping
+    /// `skip` entries.
     AtEntry { clock: u64, skip: u64 },
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Replayed {
     pub entered: Vec<FuncId>,
     /// The collector of snapshots, including the activations that have not yet captured themselves.
     pub snapshots: Option<Capturing>,
-    /// The collector of written memory.
+    /// The collector of the bytes that the run writes in a region.
     pub watching: Option<Box<Watching>>,
 }
 
@@ -279,8 +279,8 @@ pub(crate) fn replay(
 }
 
 /// Returns the progress of a complete re-execution that can be cancelled: the number of polls of
-/// the stop clock or, without a clock, of events. `None` if there are few events, because these say
-/// nothing about progress.
+/// the stop clock or, without a clock, of events. Returns `None` if there are too few events to
+/// show progress.
 pub fn progress_end(end: &End) -> Option<u64> {
     let events = || Some(end.events).filter(|events| *events >= TELLING);
     end.clock.or_else(events)

@@ -62,7 +62,7 @@ impl Room {
         Ok(room)
     }
 
-    /// Whether a memory may grow from `from` to `to` bytes.
+    /// Lets a memory grow from `from` to `to` bytes if there is room. Returns whether it may grow.
     pub fn memory(&mut self, from: usize, to: usize) -> bool {
         grow(&mut self.memory, MAX_MEMORY, from, to, &mut self.last)
     }
@@ -72,7 +72,8 @@ impl Room {
         self.memory -= std::mem::take(&mut self.last);
     }
 
-    /// Whether a table may grow from `from` to `to` elements.
+    /// Lets a table grow from `from` to `to` elements if there is room. Returns whether it may
+    /// grow.
     pub fn table(&mut self, from: usize, to: usize) -> bool {
         grow(&mut self.elements, MAX_ELEMENTS, from, to, &mut self.last)
     }

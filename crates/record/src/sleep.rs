@@ -37,7 +37,7 @@ struct Sleep {
 }
 
 impl Sleep {
-    /// Reads a subscription. Returns `None` for other kinds of subscription and for faults. The
+    /// Reads a subscription. Returns `None` if it is not a relative timeout or cannot be read. The
     /// host then handles the call.
     fn read(memory: &GuestMemory<'_>, subscription: i32) -> Option<Self> {
         let subscription = subscription as u32;

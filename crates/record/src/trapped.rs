@@ -74,7 +74,7 @@ pub(crate) fn trapped_at(
         .ok_or_else(|| RecordError::UnknownPlace(run.doubt.function.to_string()))
 }
 
-/// Whether an operator in the function that trapped can trap like this.
+/// Whether the operator of a frame is in the function that trapped, and can cause the trap.
 fn could_trap(run: &Unsettled<'_>, frame: &Frame) -> bool {
     let Some(code) = run.program.function(frame.function) else {
         return false;

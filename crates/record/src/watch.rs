@@ -101,8 +101,8 @@ fn cut_elsewhere() -> RecordError {
 /// Records which bytes of the region a run writes.
 pub(crate) struct Watching {
     at: WatchedAt,
-    /// The stop clock's reading at the end of the current stretch, and at the ends of later
-    /// stretches.
+    /// The stop clock's reading at the end of the current stretch. `ends` has the readings at the
+    /// ends of later stretches.
     next: u64,
     ends: std::vec::IntoIter<u64>,
     /// For each byte, whether the host wrote it in this stretch.

@@ -35,7 +35,7 @@ pub(crate) enum Step {
     Mark,
 }
 
-/// The steps at one operator.
+/// The steps to take at one operator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Action {
     pub before: Vec<Step>,
@@ -54,7 +54,7 @@ pub(crate) struct Action {
     pub unwind: Vec<Step>,
 }
 
-/// The steps in a function.
+/// The steps to take in a function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Actions {
     /// Steps at the function's beginning.
@@ -120,8 +120,8 @@ impl Actions {
         }
     }
 
-    /// Adds a snapshot at the beginning of a block, before all other steps. There, the activation
-    /// has reached the block but written nothing for it.
+    /// Adds a snapshot at the beginning of a block, before all other steps. At that point, the
+    /// activation has written no part of the path for the block.
     pub(crate) fn add_snapshot(&mut self, cfg: &Cfg, block: BlockId, step: Step) {
         if let Some(steps) = self.start(cfg, block) {
             steps.insert(0, step);

@@ -1,9 +1,9 @@
 //! Captures the locals and operands of activations at the time of a snapshot.
 //!
 //! While an activation waits for a call, its locals do not change, and neither do the operands
-//! below the call's arguments. So a snapshot itself captures nothing. It only increments a global.
-//! After each call that may reach a snapshot, the caller compares that global with its earlier
-//! value. If it changed, the caller captures itself:
+//! below the call's arguments. So a snapshot captures nothing. It only increments a global. After
+//! each call that may reach a snapshot, the caller compares that global with its earlier value. If
+//! the global has changed, the caller captures itself:
 //!
 //! ```wat
 //! (call $f)
@@ -265,7 +265,7 @@ fn opens(operator: &Operator<'_>) -> bool {
 }
 
 impl Writer<'_, '_> {
-    /// Records that no snapshot was taken since the activation began.
+    /// Writes code that records the number of snapshots taken before the activation began.
     pub(crate) fn begin_captures(&mut self) {
         if let (Some(capture), Some(captures)) = (&self.capture, &self.context.captures) {
             let (taken, seen) = (captures.taken, capture.seen);

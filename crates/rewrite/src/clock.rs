@@ -5,8 +5,8 @@
 //! number n" is the same moment in every execution of a recording. A run is stopped from outside by
 //! lowering the limit. A re-execution stops at the same poll, because the limit is set beforehand.
 //!
-//! Two alternatives were rejected. A poll at the entry of every function that loops or recurs cost
-//! twice as much on interpreters. The engine's epochs do not name a moment.
+//! Two alternatives were rejected. A poll at the entry of every function that loops or recurses
+//! cost twice as much on interpreters. The engine's epochs do not name a moment.
 
 use std::collections::HashMap;
 
@@ -185,7 +185,8 @@ pub(crate) fn add_polls(function: &Function, at_entry: bool, actions: &mut Actio
     }
 }
 
-/// Adds the places of a function where a snapshot may be taken. They are the places where it polls.
+/// Adds a step at each place of a function where a snapshot may be taken. These are the places
+/// where the function polls.
 pub(crate) fn add_snapshots(function: &Function, at_entry: bool, actions: &mut Actions) {
     let cfg = &function.cfg;
     if at_entry {

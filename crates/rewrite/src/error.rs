@@ -1,4 +1,4 @@
-//! Errors of rewriting.
+//! Defines the errors of rewriting.
 
 /// The reason why a module cannot be rewritten.
 #[derive(Debug, thiserror::Error)]
@@ -6,7 +6,7 @@ pub enum RewriteError {
     /// The bytes are not the module that the program was parsed from.
     #[error("the module does not parse at offset 0x{:x}: {}", .0.offset(), .0.message())]
     Parse(#[from] wasmparser::BinaryReaderError),
-    /// The bytes turned out not to be that module when a function was read again.
+    /// The bytes turned out to be a different module when a function was read again.
     #[error(transparent)]
     Program(#[from] afterimage_program::ParseError),
     /// The plan requires a probe at a site that the function does not have.
@@ -38,11 +38,11 @@ pub enum RewriteError {
     Limit {
         /// The index of the function.
         function: u32,
-        /// The things of which the function has too many.
+        /// The things that the function has too many of, in words.
         what: &'static str,
         /// The number that the function would have.
         found: usize,
-        /// The number that engines accept.
+        /// The largest number that engines accept.
         most: usize,
     },
     /// The rewritten module exceeds a limit of the format.

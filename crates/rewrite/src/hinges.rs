@@ -112,7 +112,8 @@ impl Hinges {
         Some(written)
     }
 
-    /// Follows the paths past an operator. Time: O(1), or O(targets) for a `br_table`.
+    /// Updates the branches and locals on the control-flow paths for an operator. Time: O(1), or
+    /// O(targets) for a `br_table`.
     fn see(&mut self, operator: &Operator<'_>) {
         match operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {

@@ -1,4 +1,4 @@
-//! The layout of the probes' own memory.
+//! Defines the layout of the probes' own memory.
 //!
 //! Counters live in one added memory of fixed size, so a counter has a constant address.
 //! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds
@@ -88,7 +88,7 @@ pub const LINE: u64 = 64;
 /// The number of bytes in the region of a memory that is watched byte by byte.
 pub const WATCHED: u64 = 4096;
 
-/// The addresses in the probes' memory of one rewritten module.
+/// The layout of the probes' memory of one rewritten module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The number of counters.

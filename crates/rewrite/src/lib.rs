@@ -1,7 +1,7 @@
 //! Turns a module and a plan into an instrumented module, without side effects.
 //!
-//! Probes are WebAssembly code. They do not change anything that the guest can see, which is its
-//! operand stack, locals, memories, globals, tables and indices.
+//! Probes are WebAssembly code. They do not change anything that the guest can see: its operand
+//! stack, locals, memories, globals, tables and indices.
 
 mod actions;
 mod body;

@@ -25,7 +25,7 @@ pub(crate) struct Run {
     pub new: u32,
     /// The offset of the first byte in the original module.
     pub orig: u32,
-    /// The number of bytes.
+    /// The number of copied bytes.
     pub len: u32,
 }
 

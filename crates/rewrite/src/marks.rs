@@ -34,9 +34,9 @@
 //! # Bytes
 //!
 //! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
-//! memory says where the region begins, so one module works for all regions. A store also writes
-//! ones, in its own width, to the marks. The region's marks have room before and after them, which
-//! is never read, for stores that cross the region's ends.
+//! memory says where the region begins, so one module works for all regions. With each store, a
+//! store of the same width sets the marks to ones. There is room before and after the region's
+//! marks for stores that cross the region's ends. It is never read.
 //!
 //! ```wat
 //! …  (i32.store offset=4)
@@ -56,7 +56,7 @@ use crate::body::Writer;
 use crate::layout::{LINE, PAGE, WATCHED};
 use crate::shared::SharedLocals;
 
-/// The largest number of bytes that marks may take. A program whose memories need more is refused.
+/// The largest number of bytes that marks may take. A program that needs more is refused.
 const MOST: u64 = 1 << 31;
 
 /// The size of the widest store in bytes.
@@ -129,7 +129,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Places line marks from `start` on, for the maximum sizes of these memories.
+    /// Places the marks of these memories from address `first` on. Line marks cover each memory up
+    /// to its maximum size or the limit.
     pub(crate) fn new(
         first: u64,
         memories: &[MemoryType],

@@ -30,7 +30,7 @@ use crate::{RewriteError, clock};
 /// The places where a run can be stopped at an armed moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Armed {
-    /// At the entry of a function, before anything counts it.
+    /// At the entry of a function, before a counter counts the entry.
     Entry(FuncId),
     /// Right before a call, given by its function, its ordinal and its offset in the original
     /// module.
@@ -231,7 +231,7 @@ pub fn rewrite<'a>(
     let mut probes = 0u64;
     let clocked = options.clock.then(|| clock::polling_functions(program));
 
-    // Bodies are rewritten first. They may add types, which come before them in the module.
+    // Rewrite the bodies first, because they may add types, which precede them in the module.
     let mut code = Vec::new();
     let mut bodies = Vec::with_capacity(program.functions.len());
     let wrappers = if options.external.is_some() {

@@ -1,5 +1,4 @@
-//! Adds the globals of path probes, which are an accumulator and the position of the next full
-//! word.
+//! Adds path probes and their globals: an accumulator, and the position of the next full word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
@@ -30,7 +29,7 @@ impl<'a> TracePlan<'a> {
     }
 }
 
-/// The probes of a path.
+/// The probes that write a path.
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. Instead, the host protects the beginning of the half that it is reading. The guest's first

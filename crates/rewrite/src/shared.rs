@@ -1,4 +1,5 @@
-//! Added locals that several places of a function share. Each place needs them only briefly.
+//! Manages added locals that several places of a function share. Each place needs them only
+//! briefly.
 
 use wasmparser::ValType;
 

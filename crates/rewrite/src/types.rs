@@ -1,4 +1,4 @@
-//! Function types that rewritten code needs for its blocks.
+//! Collects the function types that rewritten code needs for its blocks.
 
 use std::collections::HashMap;
 

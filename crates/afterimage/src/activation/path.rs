@@ -53,8 +53,8 @@ fn fold(places: &[u64], names: &[String], text: &mut String) {
         }
         let rest = &places[at..];
         let longest = LONGEST.min(rest.len() / 2);
-        // Take the loop that saves most among those that begin here, and among equal loops the
-        // shortest.
+        // Of the loops that begin here, take the loop that shortens the text most. If several do,
+        // take the shortest.
         let all = (1..=longest).map(|period| (period, times(rest, period)));
         let best = all.filter(|(_, times)| *times > 1);
         let best = best.max_by_key(|(period, times)| (period * (times - 1), usize::MAX - period));
@@ -63,7 +63,7 @@ fn fold(places: &[u64], names: &[String], text: &mut String) {
         }
         if let Some((period, times)) = best {
             text.push('(');
-            // A body is at most half as long as the sequence around it.
+            // The body is at most half as long as the rest, so the recursion is not deep.
             fold(&rest[..period], names, text);
             text.push_str(&format!(")×{times}"));
             at += period * times;

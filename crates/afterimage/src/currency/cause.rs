@@ -41,7 +41,7 @@ enum Elsewhere {
     At { first: (u64, u32), last: (u64, u32) },
     /// The code was never executed in the same call.
     Never,
-    /// The other program has no code of the line.
+    /// The other program has no code for the line.
     NoCode,
     /// The moments are unknown.
     Unknown,
@@ -118,7 +118,7 @@ impl<'c, 'a> Causes<'c, 'a> {
             (_, Elsewhere::At { last, .. }, _) if last >= moment_b => Cause::Late { time: last.0 },
             (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
             (_, Elsewhere::NoCode, _) => match (&made_b, &place) {
-                // An assignment that needs no code was not removed.
+                // The shown value is computed, so the assignment may have needed no code.
                 (Maker::Computed, _) => Cause::Unknown {
                     why: "the optimised program has no code for the assignment, and the shown \
                         value is stored nowhere: the debug information computes it, as a \
@@ -175,8 +175,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         })
     }
 
-    /// Whether the unoptimised program stores a parameter there: whether the place is in the
-    /// prologue.
+    /// Whether a place is in the prologue of the unoptimised function, which stores the parameters.
     fn is_parameter(&self, spot: Spot) -> Result<bool> {
         let scene = self.pair.a.scene;
         let loaded = scene.traced.module();
@@ -218,7 +217,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
         let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
         let settled = self.pair.confirmed(moments, &counted)?;
-        // Parts that only move a value do not belong to its assignment.
+        // An arrival alone is not a part of the assignment.
         let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
             part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
         });
@@ -232,7 +231,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let others =
             others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
-        // If none was earlier, it does not matter which execution corresponds.
+        // If all executions came at this moment or later, it does not matter which one corresponds.
         Ok(match times.first() {
             None => Elsewhere::Never,
             Some(_) if times.iter().all(|time| *time >= moment) => {

@@ -21,7 +21,7 @@ use crate::monitor::Work;
 /// The maximum number of executions of a line to compare.
 const MOST: usize = 8_000_000;
 
-/// A run, with caches for repeated questions.
+/// A run, with the data needed to find its lines and variables.
 pub struct Side<'p, 'a> {
     pub scene: &'p Scene<'p, 'a>,
     pub variables: &'a Variables<'a>,
@@ -251,8 +251,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Checks the counterparts that counting found for some parts of the optimised run, by
-    /// comparing values. Follows both runs.
+    /// Compares values to check the counterparts that counting found for some parts of the
+    /// optimised run. Follows both runs.
     pub fn confirmed<'m>(
         &self,
         moments: &'m Moments,

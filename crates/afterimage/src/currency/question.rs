@@ -19,7 +19,7 @@ use crate::explain::explain_both;
 use crate::inputs::remark_different_inputs;
 use crate::places::{number, times};
 
-/// Asks whether a debugger would show the value of a variable that the programmer expects.
+/// Asks whether a debugger would show the value that the programmer expects of a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
@@ -153,7 +153,7 @@ pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     remark_different_inputs([a, b], "the optimiser did")
 }
 
-/// The question, for several variables.
+/// A currency question about several variables.
 struct Question<'q, 'a> {
     pair: &'q Pair<'q, 'a>,
     both: &'q Both,
@@ -306,7 +306,7 @@ fn refuse_unknown<'r>(
     Ok(())
 }
 
-/// Whether the shown value is the expected one.
+/// Compares the shown value with the expected one.
 fn verdict(
     shown: &Result<ReadValue, Nowhere>,
     expected: Option<&Result<ReadValue, Nowhere>>,

@@ -23,7 +23,7 @@ pub struct ReadValue {
     pub rendered: Rendered,
     /// The text to show.
     pub text: String,
-    /// The object.
+    /// The object with the value.
     pub object: Object,
     /// The bytes of the object's first piece, if it is short and in memory.
     pub held: Vec<u8>,
@@ -31,7 +31,8 @@ pub struct ReadValue {
     pub declared: Option<u32>,
     /// Whether the object is in the activation's own memory or locals.
     pub is_local: bool,
-    /// The moment at which the value was read. This is after the prologue if the stop is inside it.
+    /// The moment at which the value was read. If the stop is inside the prologue, this is the end
+    /// of the prologue.
     pub read_at: (u64, Option<OpId>),
     /// The time at which the activation began.
     pub entered: u64,

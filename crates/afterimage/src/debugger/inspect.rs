@@ -20,8 +20,8 @@ use anyhow::{Context, Result, anyhow};
 use super::{Debugger, Position};
 use crate::early::Failure;
 
-/// The number of blocks between two snapshots near a position. Longer stretches are not followed
-/// without taking snapshots.
+/// The number of blocks between two snapshots near a position. Snapshots are taken if the last one
+/// is more than twice this far away.
 const EVERY: u64 = 1 << 16;
 /// The maximum size in bytes of the snapshots of one stretch.
 const ROOM: usize = 1 << 25;
@@ -171,7 +171,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the snapshots near a block. Takes them if there are none. Returns `None` if the
-    /// recording's own snapshots or checkpoints are at least as near.
+    /// recording's own snapshots are at least as near, or if it has none or has checkpoints.
     pub(super) fn near(&self, time: u64) -> Result<Option<Rc<Snapshots>>> {
         let Some(coarse) = self
             .run
@@ -208,7 +208,7 @@ impl<'a> Debugger<'a> {
         Ok(Some(taken))
     }
 
-    /// Finds the arguments of the activation that began with a block.
+    /// Finds the arguments of the activation that began at a time.
     fn arguments(&self, run: Run<'_, FileSegments>, entered: u64) -> Result<Option<Box<[Bits]>>> {
         let start = Activation::on_path(self.path(), &self.bodies, entered, None)?;
         let halt = Halt {
@@ -246,7 +246,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Follows the run once to several ascending positions. Calls `show` with the index of each
-    /// position and the innermost activation there; `show` returns whether all requested data is
+    /// position and the innermost activation there. `show` returns whether all requested data is
     /// known. Leaves out positions that the run did not reach.
     pub(super) fn at_each(
         &self,
@@ -414,11 +414,11 @@ impl<'a> Inspection<'_, 'a> {
         ask(&moment, &written)
     }
 
-    /// Returns the object of an expression such as `p->next` in a frame: an activation, and the
-    /// number of calls inlined there.
+    /// Returns the object of an expression such as `p->next` in a frame. The number of an
+    /// activation and a number of inlined calls select the frame.
     ///
     /// # Errors
-    /// If there is no such frame. The inner error says why the expression has no object in it.
+    /// If there is no such frame. The inner error says why the expression has no object there.
     pub fn object(
         &self,
         (number, inlined): (usize, u32),
@@ -532,7 +532,7 @@ impl<'a> Inspection<'_, 'a> {
         })
     }
 
-    /// Returns the globals of WebAssembly.
+    /// Returns the module's globals with their types and, if known, their values.
     pub fn module_globals(&self) -> Vec<super::Local> {
         let program = self.debugger.run.program;
         let all = afterimage_replay::state::wasm_globals(program, self.contents);

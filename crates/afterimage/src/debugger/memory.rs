@@ -158,7 +158,7 @@ impl Debugger<'_> {
         Ok(last)
     }
 
-    /// Returns the first stretch after one that may write some of the bytes.
+    /// Returns the first stretch after `here` that may write some of the bytes.
     fn writing_after(&self, writers: &Writers, range: Range, here: usize) -> Result<Option<usize>> {
         let count = writers.stretches();
         let mut ahead = 1;

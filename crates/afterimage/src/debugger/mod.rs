@@ -1,10 +1,10 @@
 //! Steps through a run in both directions, for debuggers and for the explorer's page.
 //!
 //! A [`Debugger`] steps by the user's own lines. It keeps no position: [`step`](Debugger::step) and
-//! [`run_to`](Debugger::run_to) take a position and return the next one, and all other questions
-//! take a position, too. Positions are found in the path, so their distance does not matter. The
-//! values of variables are found by following the run from the last snapshot or checkpoint before
-//! the position. If this stretch is long, snapshots are taken within it and kept for the debugger's
+//! [`run_to`](Debugger::run_to) take a position and return the next one. All other questions also
+//! take a position. Positions are found in the path, so their distance does not matter. The values
+//! of variables are found by following the run from the last snapshot or checkpoint before the
+//! position. If this stretch is long, snapshots are taken within it and kept for the debugger's
 //! lifetime.
 
 mod frames;
@@ -39,7 +39,7 @@ pub use inspect::{Inspection, Near};
 pub use stops::{Hits, LineMoment, RunTo, StopAt, StopPoint};
 pub use walk::{Direction, Step};
 
-/// A position in a run: right before an operator is executed.
+/// A position in a run, right before the execution of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The time of the operator's block.
@@ -85,8 +85,8 @@ pub struct Debugger<'a> {
     cancelled: &'a AtomicBool,
 }
 
-/// Opens a run for stepping through it. Builds the data that stepping needs, and takes snapshots,
-/// if they do not exist. Long operations check `cancelled`, and end early with an error once it is
+/// Opens a run for stepping through it. Builds the data that stepping needs and takes snapshots,
+/// unless they exist. Long operations check `cancelled`, and end early with an error once it is
 /// set.
 ///
 /// # Errors
@@ -188,10 +188,11 @@ impl<'a> Debugger<'a> {
         Ok(())
     }
 
-    /// Parses a position as a user writes it: `parser.c:42#7`, `parse#3`, `t=123456`, `50%`, `end`.
+    /// Parses a position as a user writes it, such as `parser.c:42#7`, `parse#3`, `t=123456`, `50%`
+    /// or `end`.
     ///
     /// # Errors
-    /// If the run has no such position; the error names the nearest one.
+    /// If the run has no such position. The error names the nearest position.
     pub fn position(&self, text: &str) -> Result<Position> {
         if text.trim() == "end" {
             return self.last();
@@ -208,7 +209,7 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns the position before block T.
+    /// Returns the position before the block executed at a time.
     pub(crate) fn first_of(&self, time: u64) -> Result<Position> {
         let (function, block) = self.block(time)?;
         let first = self.bodies.first_of(function, block)?;
@@ -218,7 +219,7 @@ impl<'a> Debugger<'a> {
         ))
     }
 
-    /// Returns the T-th executed block, and its function.
+    /// Returns the block executed at a time, and its function.
     fn block(&self, time: u64) -> Result<(FuncId, BlockId)> {
         let visit = self.path().cursor().seek(time)?;
         let visit = visit.with_context(|| format!("the run has no block t={}", grouped(time)))?;
@@ -242,7 +243,8 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns where the run ended: before the operator that trapped, or before the call to the
-    /// host that did not return. Otherwise returns the position before the last block.
+    /// host that did not return. If every call into the guest returned, returns the position before
+    /// the last block.
     ///
     /// # Errors
     /// If the end of the run is damaged.
@@ -269,7 +271,7 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// Writes the position in the form that commands take: `@0x1f3#7`.
+    /// Returns the position in the form that commands take, such as `@0x1f3#7`.
     ///
     /// # Errors
     /// If the path cannot be read.

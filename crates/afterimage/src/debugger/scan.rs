@@ -14,7 +14,8 @@ use anyhow::{Result, anyhow};
 use super::stops::Points;
 use super::{Debugger, Direction, Position, RunTo, StopPoint};
 
-/// The number of executions to examine together at first; later, more are examined together.
+/// The number of executions to examine in the first pass. Each later pass examines twice as many as
+/// the previous one, up to [`MOST`].
 const FIRST: u64 = 1 << 5;
 const MOST: u64 = 1 << 15;
 /// The number of blocks per arrival below which the arrivals at a line are found by walking along
@@ -91,8 +92,8 @@ impl<'a> Debugger<'a> {
             && end.time - begin.time < DENSE * (last - first)
         {
             let found = self.arrivals_between((line, point.function()), begin, end)?;
-            // Two arrivals may stop at the same position, so the number of arrivals found may be
-            // wrong.
+            // Two arrivals may stop at the same position, so fewer arrivals than executions may be
+            // found.
             if found.len() as u64 == last - first + 1 {
                 let all = numbers.zip(found);
                 return Ok(all
@@ -128,7 +129,7 @@ impl<'a> Debugger<'a> {
             enter: Enter::Calls,
             function,
         };
-        // Lines of libraries may be wanted, too.
+        // The requested line may be in a library.
         let source = self.program.source;
         let tables = self.all_tables.clone();
         let mut steps = LineSteps::sharing(tables, self.run, source, self.stop, wanted)?;

@@ -20,7 +20,7 @@ use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
 use crate::values::Look;
 
-/// The place to stop, as given by the user.
+/// The place to stop, as the user gives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopAt {
@@ -31,12 +31,12 @@ pub enum StopAt {
     Line {
         /// The path in the debug information, or a suffix of it.
         path: String,
-        /// The line, from 1.
+        /// The line's number, from 1.
         line: u32,
     },
     /// Writes to bytes of memory.
     Write {
-        /// The memory.
+        /// The index of the memory.
         memory: u32,
         /// The first address.
         address: u64,
@@ -94,8 +94,8 @@ impl fmt::Display for Hits {
 }
 
 impl Hits {
-    /// Returns the number of the nearest execution at which the run stops, from this number on in
-    /// the given direction.
+    /// Returns the number of the nearest execution at which the run stops, searching from `number`
+    /// in `direction`.
     fn nearest(self, number: u64, direction: Direction) -> Option<u64> {
         match (self, direction) {
             (Self::Exactly(only), Direction::Forward) => Some(only).filter(|it| *it >= number),
@@ -136,16 +136,16 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// The position where the run stopped; `None` if it reached its end or beginning without
+    /// The position where the run stopped, or `None` if it reached its end or beginning without
     /// stopping.
     pub at: Option<Position>,
-    /// The points that stopped the run there.
+    /// The indices of the points that stopped the run there.
     pub points: Vec<usize>,
     /// The number of executions at which conditions were examined.
     pub looked_at: u64,
     /// The number of these executions at which the condition had no value.
     pub unknown: u64,
-    /// Why the condition had no value in the last of these executions.
+    /// The reason why the condition had no value in the last of these executions.
     pub why_unknown: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl<'a> StopPoint<'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Finds where to stop. O(nodes of the path); in the worst case, opens all grammars.
+    /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
     /// If the program has no such place or variable, or the condition or the hit count is invalid.
@@ -326,7 +326,8 @@ impl<'a> Debugger<'a> {
             at: bound,
             ..RunTo::default()
         };
-        // Points without a condition come first, because they limit the search for the others.
+        // Search for points without a condition first, because their stops limit the other
+        // searches.
         let mut order = Vec::from_iter(0..points.len());
         order.sort_by_key(|&point| points[point].condition.is_some());
         for point in order {
@@ -372,7 +373,8 @@ impl<'a> Debugger<'a> {
         Ok(count)
     }
 
-    /// Returns the position where the k-th execution of a point stops, from 1.
+    /// Returns the position where the k-th execution of a point stops. Executions are counted from
+    /// 1.
     pub(super) fn execution(
         &self,
         point: &StopPoint<'a>,
@@ -603,9 +605,9 @@ pub struct LineMoment {
     pub number: u64,
     /// The total number of executions.
     pub count: u64,
-    /// The line.
+    /// The line's number.
     pub line: u32,
-    /// The execution in words, such as "first" or "last".
+    /// A word for the execution, such as "first" or "last".
     pub which: &'static str,
 }
 

@@ -3,8 +3,8 @@
 //! A *frame* is an activation, or a function of the user's own that was inlined into its code.
 //! Stepping over goes to the next arrival at a line in a frame that is open now. Stepping out goes
 //! to the next arrival in a frame around the innermost one. Stepping in goes to the next arrival in
-//! any frame. Backward steps work likewise. Stepping out of an activation leads to the calling
-//! line: right after the call, or right before it when going backward.
+//! any frame. Backward steps work in the same way. Stepping out of an activation leads to the
+//! calling line: right after the call, or right before it when going backward.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Debugger, Position};
 
-/// The kind of a step.
+/// The kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {

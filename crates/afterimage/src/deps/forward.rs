@@ -64,7 +64,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the dependents on the statements in a block that the decision allowed.
+    /// Returns the dependents of the statements in a block that a decision or call let run.
     fn in_block(
         &self,
         block: &Controlled,
@@ -165,7 +165,7 @@ impl Finder<'_, '_> {
         Ok(users)
     }
 
-    /// Describes a use, with the further uses to which it leads.
+    /// Describes a use, and the uses that follow from it.
     fn of_use(&self, found: &Use, depth: u32, seen: &mut HashSet<Point>) -> Result<DepsUse> {
         let instance = found.instance(self.scene.values)?;
         let (time, function, offset) = self.when(instance, found.op)?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::{Finder, Point};
 
-/// The maximum number of a part's bytes to show.
+/// The maximum number of bytes to show for each part.
 const SHOWN: u64 = 24;
 
 impl Finder<'_, '_> {

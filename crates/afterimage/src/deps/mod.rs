@@ -31,7 +31,7 @@ use crate::places::{Site, chosen, statements};
 pub struct DepsQuery {
     /// The statement and its execution: `parser.c:42#7`, `@0x1f3#last`.
     pub at: String,
-    /// The direction.
+    /// Whether to look for what the statement depends on, or for what depends on it.
     pub direction: DepsDirection,
     /// The dependences to follow.
     pub along: DepsAlong,
@@ -86,7 +86,7 @@ impl DepsQuery {
             };
             match finder.of_execution(one.site, &execution) {
                 Ok(statement) => all.push(statement),
-                // Report the other statements nevertheless.
+                // Still report the other statements.
                 Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
                 Err(error) => return Err(error),
             }
@@ -130,12 +130,12 @@ struct Finder<'s, 'a> {
     index: OperatorIndex<'a>,
     /// The operator that trapped, if the run ended with a trap.
     trapped: Option<Trap>,
-    /// The operators whose text is needed. The text of all of them is looked up at once.
+    /// The operators to describe. Their texts are looked up all at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
 
 /// Whether a call or throw only passes on the operand, so that the operand does not influence
-/// whether it happens.
+/// whether the call or throw happens.
 fn is_passed_on(role: &str) -> bool {
     matches!(role, "argument" | "carried")
 }
@@ -307,8 +307,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the decisions that moved a statement's operands to the place that takes them. Leaves
-    /// out the `known` decisions, which also decide its execution.
+    /// Adds the decisions that moved a statement's operands to the statement. Leaves out the
+    /// `known` decisions, which also decide whether it runs.
     fn moved(
         &self,
         point: Point,

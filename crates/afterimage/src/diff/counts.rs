@@ -33,7 +33,8 @@ pub(super) fn line_counts(
     Ok(Some(rows.iter().map(|row| (row.line, row.count)).collect()))
 }
 
-/// Returns the lines whose counts differ, the largest differences first, and their total number.
+/// Returns the lines with different counts, largest ratio first, and the number of all compared
+/// lines.
 pub(super) fn differences(
     a: &BTreeMap<Line, u64>,
     b: &BTreeMap<Line, u64>,

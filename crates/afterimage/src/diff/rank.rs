@@ -18,7 +18,7 @@ pub struct RankQuery {
     /// Whether to also rank the values of statements. This follows each run, whose path must be
     /// whole.
     pub values: bool,
-    /// The largest number of rows in each list; all if `None`.
+    /// The largest number of rows in each list, or `None` for all.
     pub top: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ pub fn rank<R>(
     })
 }
 
-/// Returns the executions of each line of a run's program.
+/// Returns how often each line was executed in a run.
 fn lines(
     session: &Session,
     program: NamedProgram<'_>,

@@ -18,13 +18,12 @@ pub struct ExecutionsQuery {
     pub bounds: Bounds,
     /// The maximum number of executions to report, evenly spread by execution number.
     pub limit: u64,
-    /// A moment. If it is given, the report also contains the number of executions up to this
-    /// moment.
+    /// A moment. If it is given, the report also counts the executions up to it.
     pub by: Option<String>,
 }
 
 impl ExecutionsQuery {
-    /// The maximum number of executions for which all are found without the whole path.
+    /// The maximum number of executions to find without the whole path.
     pub const FEW: u64 = 8;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<ExecutionsDocument> {

@@ -16,7 +16,7 @@ use crate::trace::Bounds;
 /// Asks how often a function's blocks, edges and path traces were executed in a stretch of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowQuery {
-    /// The function.
+    /// The function's index or name.
     pub function: String,
     /// The stretch of the run.
     pub bounds: Bounds,

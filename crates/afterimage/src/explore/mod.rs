@@ -1,4 +1,4 @@
-//! Questions that the explorer's page asks. Of these, a command answers only what was printed.
+//! Defines the questions that the explorer's page asks.
 
 mod executions;
 mod flow;

@@ -38,8 +38,8 @@ impl OutputQuery {
     /// The default limit.
     pub const LIMIT: u64 = 256 << 10;
 
-    /// Takes the calls from the log. If the recording has values, their bytes are stored with
-    /// these. Otherwise follows the run, without its values.
+    /// Finds the calls in the log. Reads their bytes from the stored values, and follows the run
+    /// for calls that the values lack.
     pub(crate) fn answer(&self, session: &Session) -> Result<OutputDocument> {
         let mut document = OutputDocument {
             writes: Vec::new(),

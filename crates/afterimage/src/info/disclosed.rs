@@ -27,7 +27,7 @@ pub(super) fn disclosed(
     let without_inputs = file.meta()?.is_without_inputs();
     let recording = Recording::of(&loaded.path, file.clone(), loaded.module.clone());
     let found = match file.log() {
-        // A recording that was cut off may not contain this part yet.
+        // A recording that was cut off or stripped may not contain the log.
         Err(TraceError::WithoutInputs | TraceError::Missing(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
         Ok(_) => read(moved(&recording).map(Some), problems).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The contents of a recording.
+//! Reports the contents of a recording.
 
 mod disclosed;
 mod sizes;

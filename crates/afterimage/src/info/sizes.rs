@@ -141,7 +141,7 @@ pub(super) fn streams(
     })
 }
 
-/// Returns the role of a section. If several sections have the same role, the last section is used.
+/// Returns the role of a section. Of several sections with the same role, only the last one counts.
 fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     match section.kind {
         kind @ (Kind::SIMULATION | Kind::SLICE) => (kind, section.name.clone()),

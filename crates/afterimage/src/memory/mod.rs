@@ -31,20 +31,20 @@ use variable::VariableInMemory;
 /// Asks what memory contained, what wrote it last, and what reads and writes it next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryQuery {
-    /// The bytes.
+    /// The bytes in question.
     pub bytes: MemoryBytes,
     /// The moment right before this place or block is executed: `parser.c:42#7`, `50%`. The default
     /// is the end of the run.
     pub at: Option<String>,
 }
 
-/// Bytes of memory.
+/// A selection of bytes of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryBytes {
     /// A range of addresses.
     Range {
-        /// The memory, from 0.
+        /// The index of the memory.
         memory: u32,
         /// The first address.
         address: u64,
@@ -59,7 +59,7 @@ pub enum MemoryBytes {
 /// without values. See [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
-/// The number of bytes that a single address stands for.
+/// The number of bytes to show at a single address.
 const WORD: u64 = 8;
 
 /// Parses addresses: `0x1040` for 8 bytes, or `0x1040..0x107f`, inclusive. Returns the first
@@ -164,7 +164,7 @@ impl MemoryQuery {
         })
     }
 
-    /// Returns the contents of the bytes.
+    /// Returns the contents of the bytes, and their accesses around the moment.
     ///
     /// # Errors
     /// As for [`write_accesses`](Self::write_accesses).

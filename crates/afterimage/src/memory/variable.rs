@@ -132,7 +132,7 @@ struct VariableAt {
     type_name: String,
     /// Whether the variable exists only during the call.
     local: bool,
-    /// Why the value is doubtful, if the variable's place may hold another value.
+    /// The reason for doubt, if the variable's place may hold another value.
     written: Option<Written>,
     contents: Option<String>,
 }
@@ -285,7 +285,8 @@ fn seen<'a>(
                     | PathError::NotInScope { .. }
             )
         );
-        // If the variable has no place there either, keep the first result, which says more.
+        // If the variable has no place before the last operator either, keep the first result,
+        // which says more.
         if found.is_none() || value.is_ok() {
             found = Some((row.function, value));
         }
@@ -322,7 +323,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
     })
 }
 
-/// Finds a global variable, whose place is the same at any moment.
+/// Finds a global variable. Its place is the same at every moment.
 fn global<'a>(
     traced: &Session,
     names: &Names,
@@ -385,7 +386,8 @@ fn global<'a>(
     })
 }
 
-/// Returns a place for `values --at`: the place in the moment that the user named, or the function.
+/// Returns a place to suggest for `values --at`. This is the moment that the user named if it names
+/// a place, and otherwise the function.
 fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
         true if !["start", "end"].contains(&moment) => moment,
@@ -393,7 +395,7 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
     }
 }
 
-/// The maximum number of functions with such a variable to name.
+/// The maximum number of functions that a message names.
 const MOST_NAMED: usize = 8;
 
 /// Names the first functions that have a variable with this name.
@@ -426,7 +428,7 @@ enum NotInMemory {
     Size(String),
 }
 
-/// Returns the bytes of an object.
+/// Returns the range of an object's bytes in memory.
 fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     let mut ranges = object.memory();
     let (Some(range), None, 1) = (ranges.next(), ranges.next(), object.pieces.len()) else {

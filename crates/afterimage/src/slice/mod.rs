@@ -39,7 +39,7 @@ pub struct FoundSlice<'f, 'a> {
     session: &'a Session,
     names: &'f Names,
     source: &'f SourceMap<'a>,
-    /// The recording with the data that the question needs; `None` for a stored slice.
+    /// The recording with the data that the question needs, or `None` for a stored slice.
     pub scene: Option<&'f Scene<'f, 'a>>,
     saved: SavedSlice,
     written: Option<Written>,

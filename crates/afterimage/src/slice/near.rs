@@ -147,8 +147,8 @@ fn lowers_stack(operators: &[OperatorPlace]) -> Option<OpId> {
     Some(OpId::from_u32((reads + lowers) as u32))
 }
 
-/// Whether a function of the C, C++ or Rust library allocates memory. The data at the returned
-/// address do not depend on the address.
+/// Whether a function of the C, C++ or Rust library allocates or frees memory. The data at an
+/// allocated address do not depend on the address.
 fn allocates(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "malloc",

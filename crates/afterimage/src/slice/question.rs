@@ -1,5 +1,5 @@
-//! Makes the question that a slice answers, and its words. They come from the user's query and its
-//! places in the run.
+//! Makes the question that a slice answers, and describes it in words. Its parts come from the
+//! user's query and the places that the query names.
 
 use afterimage_analyses::slices::{
     Algorithm, Criterion, Direction, Origin, Question, Reach, SliceQuery,

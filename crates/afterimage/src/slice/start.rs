@@ -29,12 +29,12 @@ use crate::text::{harmless, pasted};
 /// The start of a slice.
 pub struct SliceStart {
     pub criteria: Vec<Criterion>,
-    /// The criteria for the subject's operands, if they are separate. These are one dependence away
-    /// from the subject.
+    /// The criteria for the subject's operands, if they are separate. The operands are one
+    /// dependence away from the subject.
     pub taken: Vec<Criterion>,
     /// The subject in words.
     pub title: String,
-    /// Why the value is doubtful, if the variable's place may hold another value.
+    /// The reason for doubt, if the variable's place may hold another value.
     pub written: Option<Written>,
     /// The offsets of the operators in the module.
     pub offsets: Vec<OrigOffset>,

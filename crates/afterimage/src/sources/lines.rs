@@ -40,7 +40,7 @@ impl SourceLines {
         Some(Self { text, marks })
     }
 
-    /// Splits a file into lines.
+    /// Reads lines of a text in memory.
     pub fn of(text: Vec<u8>) -> Self {
         Self {
             text: Text::InMemory(text),

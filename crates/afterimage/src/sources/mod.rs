@@ -1,7 +1,7 @@
 //! Finds the text of source files.
 //!
-//! Input: a path from the debug information. Output: its text, or some of its lines. All reports
-//! use this module. It searches for a path
+//! Returns the text of a path from the debug information, or some of its lines. All reports use
+//! this module. It searches for a path
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place that the user gave for such paths ([`Moved`]), in order,
@@ -36,22 +36,22 @@ use rust::RustSources;
 /// The size limit of source text, in bytes. Larger files are not read.
 pub const LARGEST_SOURCE: u64 = afterimage_trace::MAX_SOURCE;
 
-/// Where to look for sources, as the user specified, and the problems found with requested sources:
-/// missing, changed or damaged. Clones share all of this.
+/// The places to search for sources, as the user specified, and the problems found with requested
+/// sources: missing, changed or damaged. Clones share all of this.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePaths(Arc<Paths>);
 
 #[derive(Debug, Default)]
 struct Paths {
     moved: Vec<Moved>,
-    /// The folders from which files that the debug information names may be read; `None` allows all
+    /// The folders from which files that the debug information names may be read. `None` allows all
     /// folders.
     roots: Option<Vec<PathBuf>>,
     /// Requested paths that were not found.
     missing: Mutex<BTreeSet<String>>,
     /// Paths whose text differs from the text that was compiled.
     changed: Mutex<BTreeSet<String>>,
-    /// Why embedded sources cannot be read, as sentences.
+    /// The reasons why embedded sources cannot be read, as sentences.
     damaged: Mutex<BTreeSet<String>>,
     rust: RustSources,
 }
@@ -66,7 +66,7 @@ impl SourcePaths {
         }))
     }
 
-    /// Limits access: of the files that the debug information names, only those under these folders
+    /// Limits access to the files that the debug information names: only files under these folders
     /// are read. Files that the user moved, and files of Rust's standard library, are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
@@ -81,7 +81,7 @@ impl SourcePaths {
     }
 
     /// Returns the remarks on sources for the end of a command: a sentence for each recording with
-    /// damaged embedded sources, and a sentence about all missing sources.
+    /// damaged embedded sources, and one each about missing and changed sources.
     pub fn remarks(&self, code: &CodeFilter) -> Vec<String> {
         let damaged = lock(&self.0.damaged).clone();
         let said = damaged.into_iter().chain(self.not_at_hand(code));
@@ -165,7 +165,7 @@ impl SourceFiles {
         Self { file, ..self }
     }
 
-    /// Returns the user's places.
+    /// Returns the places that the user gave for sources.
     pub fn paths(&self) -> &SourcePaths {
         &self.paths
     }
@@ -375,7 +375,7 @@ mod tests {
         sources.expect(digests.into_iter());
         assert!(sources.read("same.c").is_some() && sources.has("unread.c"));
         assert!(paths.remarks(&CodeFilter::All).is_empty());
-        // A file that differs is shown nevertheless.
+        // A changed file is still shown.
         assert_eq!(sources.read("other.c").as_deref(), Some("int x;\n"));
         assert!(sources.lines("lines.c").is_some());
         let said = paths.remarks(&CodeFilter::All);

@@ -1,4 +1,4 @@
-//! `OLD=NEW`: the new places of sources that are not where the debug information says.
+//! Applies rules of the form `OLD=NEW`, which give the new places of sources that have moved.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

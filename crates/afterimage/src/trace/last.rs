@@ -58,7 +58,7 @@ impl TraceQuery {
         (count, code): (u64, &CodeOf<'_>),
     ) -> Result<VecDeque<ShownStep>> {
         let traced = shown.program.session;
-        // Of a path that is not compacted, only these statements were read.
+        // If the path is not compacted, only these statements were read.
         let begin = match shown.is_stretch {
             true => {
                 let statements = count.max(FOLDED) as usize;
@@ -94,7 +94,7 @@ impl TraceQuery {
     }
 }
 
-/// Returns the end of a stretch that contains the last entries that are shown.
+/// Returns the final part of a stretch, which contains the last `entries` shown entries.
 pub(super) fn last_shown(
     traced: &Session,
     stretch: &Stretch,
@@ -112,7 +112,7 @@ pub(super) fn last_shown(
     let found = last(path, window, functions, unit, entries)?;
     Ok(match found.first <= found.last {
         true => found,
-        // Only library code is executed there.
+        // The stretch executes only library code.
         false => last(path, window, None, unit, entries)?,
     })
 }

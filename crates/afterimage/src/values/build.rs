@@ -101,8 +101,9 @@ struct Outlook<'a> {
 }
 
 impl<'a> Outlook<'a> {
-    /// Prepares an estimate for a build of these blocks. Estimates nothing if the build begins in
-    /// the middle of the run, because following the run to that block is faster than building.
+    /// Prepares an estimate for building the values of these blocks. Estimates nothing if the build
+    /// begins in the middle of the run, because following the run to that block is faster than
+    /// building.
     fn new(at: &'a Path, (first, last): (u64, u64), monitor: &'a dyn Monitor) -> Self {
         Self {
             at,

@@ -38,7 +38,7 @@ pub struct ConditionQuery {
     /// The place and the moments.
     #[serde(flatten)]
     pub values: ValuesQuery,
-    /// The times to report, of those at which the condition holds.
+    /// The times to report, among the times at which the condition holds.
     pub wanted: Wanted,
 }
 
@@ -57,9 +57,9 @@ pub enum Wanted {
     Count,
 }
 
-/// The range of the number of moments to examine in one pass. The number is small at first, because
-/// the answer may be among the first moments. It grows, because each pass begins by restoring
-/// memory.
+/// The smallest and the largest number of moments to examine in one pass. The first passes are
+/// short, because the answer may be among the first moments. Later passes are longer, because each
+/// pass begins by restoring memory.
 const AT_ONCE: RangeInclusive<u64> = 1 << 12..=1 << 16;
 
 /// The limits for the part of a string that is compared.
@@ -208,8 +208,8 @@ impl Shared {
         self.left = RangeInclusive::new(1, 0);
     }
 
-    /// Returns the next chunk and its number. Chunks double in length up to a maximum, and get
-    /// shorter near the end, so that work is left for the other threads.
+    /// Returns the next chunk and its number. Chunks double in length up to a maximum. They get
+    /// shorter near the end, so that all threads have work until then.
     fn take(&mut self, threads: usize) -> Option<(usize, RangeInclusive<u64>)> {
         let (&first, &last) = (self.left.start(), self.left.end());
         if self.left.is_empty() {
@@ -239,7 +239,7 @@ impl Scan<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Examines `total` times.
+    /// Examines the place at `total` times, on several threads.
     fn run(self, total: u64) -> Result<Shared> {
         let chunks = usize::try_from(total.div_ceil(*AT_ONCE.start())).unwrap_or(usize::MAX);
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -459,7 +459,7 @@ type LastType = (TypeRef, Option<NumberType>);
 
 /// The beginning of a path at a place.
 struct Begun {
-    /// The variable, and the path from there.
+    /// The variable, and the rest of the path.
     found: Result<(Variable, Path), PathError>,
     /// The last location of the variable.
     located: RefCell<Option<Rc<Located>>>,
@@ -584,8 +584,7 @@ impl<'l, 'a> Look<'l, 'a> {
         }
     }
 
-    /// Returns the value of a path expression: a string, or a number with its text if that is
-    /// wanted.
+    /// Returns the value of a path expression: a string, or a number, with its text if requested.
     fn held(
         &self,
         path_number: usize,

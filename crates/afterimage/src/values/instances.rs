@@ -28,7 +28,7 @@ pub enum Instances {
 /// The reason why a string does not select executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstancesError {
-    /// The text has a different form.
+    /// The text has none of the accepted forms.
     #[error("write A..B, one number, last, or t=T")]
     Form,
     /// The numbers are out of order, or 0.
@@ -73,8 +73,8 @@ impl Instances {
         })
     }
 
-    /// Returns the number of selected executions, given that the first one shown has number
-    /// `first`.
+    /// Returns the number of executions to report: all `count`, or for [`From`](Self::From) those
+    /// from number `first` on.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,

@@ -55,8 +55,8 @@ pub fn add_first_values(
 }
 
 /// Returns the values that the filters keep but the recording lacks, and how to add them. Returns
-/// `None` if the recording lacks none. With `again`, all these values are built again, and existing
-/// values, which may be damaged, are not read. Builds the path if it does not exist.
+/// `None` if the recording lacks none. With `again`, returns all values that the filters keep, and
+/// does not read existing values, which may be damaged. Builds the path if it does not exist.
 ///
 /// # Errors
 /// If the program has no such place, nothing is left, or the existing values are of other

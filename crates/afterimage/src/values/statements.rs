@@ -88,7 +88,7 @@ impl ValuesQuery {
             };
             let rows = match rows {
                 Ok(rows) => rows,
-                // Other statements of the line may have been executed, and have stored values.
+                // Other statements of the line may still have executions with stored values.
                 Err(why) => {
                     let rows = Rows {
                         refused: Some(why.to_string()),
@@ -174,7 +174,7 @@ fn is_left_out(error: &anyhow::Error) -> bool {
 struct Rows {
     /// Whether the statement produces values, or has another result to show.
     gives: bool,
-    /// Why none of the selected executions exists.
+    /// The reason why none of the selected executions exists.
     refused: Option<String>,
     rows: ValueRows,
     /// The number of further executions, or values.
@@ -197,7 +197,7 @@ impl Default for Rows {
     }
 }
 
-/// The question about statements.
+/// A question about statements, and the data needed to answer it.
 struct ValuesContext<'s, 'a> {
     query: &'s ValuesQuery,
     traced: &'a Session,
@@ -226,7 +226,7 @@ impl<'a> ValuesContext<'_, 'a> {
         for site in sites {
             let (all, count) = executions(self.traced, self.values, site)?;
             let by = |time| Ok(all.by(time)?);
-            // If a statement has no such executions, a later step reports the reason.
+            // If a statement has none of the requested executions, a later step reports the reason.
             let Ok((first, last)) = which.range(count, ("", ""), by) else {
                 continue;
             };
@@ -298,7 +298,7 @@ impl<'a> ValuesContext<'_, 'a> {
             // No execution has stored values. Looking up the first of them returns the reason.
             ranges = vec![(first, first)];
         }
-        // A statement whose operands need no values has at least one known execution.
+        // At least one execution is looked up, even if none has stored values.
         let outside = last - first + 1 - kept.max(1);
         let most = kept.clamp(1, self.query.most(which));
         let doing = Work::Question("computing values");

@@ -116,7 +116,7 @@ pub(super) fn rows<'a>(
     Ok((rows, more))
 }
 
-/// Returns the extremes of values of the same type, which are sorted.
+/// Returns the extremes of sorted values of one type.
 fn extremes(counts: &[Counted]) -> Option<VariableStats> {
     let (smallest, largest) = (counts.first()?, counts.last()?);
     let most = counts.iter().rev().max_by_key(|counted| counted.times)?;

@@ -69,8 +69,8 @@ pub fn operands(
         wholes.map(|whole| end(ended.paused.inside.state, whole?))
     })?;
     let mut found = Vec::new();
-    // First the start of each part, with the room from the start to the end, and last the length of
-    // the parts.
+    // The start of each part with the room from there to the end, followed by the length of the
+    // parts.
     let mut parts = Vec::new();
     let operands = statement.operands(&compiled.code);
     for (k, (&Operand { role, register }, &ty)) in operands.iter().zip(types).enumerate() {
@@ -106,7 +106,7 @@ pub fn operands(
     let blamed = match beyond {
         Some((beyond, _)) => beyond,
         None => match computed(0)? {
-            // A constant may well be the end, because a part that begins there must be empty.
+            // A part may begin at the end only if it is empty, so blame the computed beginning.
             Some(at_end) => at_end,
             None if is_computed(scene, &found[last].value)? => last,
             None => {

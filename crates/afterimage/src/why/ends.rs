@@ -33,7 +33,7 @@ pub fn outside(why: &str) -> WhyEnd {
     none("unknown", format!("unknown: {why}"))
 }
 
-/// Describes an end.
+/// Describes the end of a chain.
 pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
     let scene = teller.scene;
     let loaded = scene.traced.module();

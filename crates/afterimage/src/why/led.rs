@@ -32,7 +32,7 @@ pub fn value(
     })
 }
 
-/// Writes a value that is an address or a length. Such a value is unsigned, so a value that would
+/// Converts an address or a length to a value to show. These are unsigned, so a value that would
 /// look negative is shown in hexadecimal.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
@@ -43,7 +43,7 @@ pub fn of_place(value: Value, bits: u64) -> Value {
     Value { text, ..value }
 }
 
-/// Returns the last operator of the block at T.
+/// Returns the last operator of the block executed at a time.
 pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
     let node = &scene.values.path().nodes()[instance.node];
     let block = *node.blocks.get((time - instance.time) as usize)?;
@@ -52,8 +52,8 @@ pub fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<O
     Some(OpId::from_u32(end.checked_sub(1)?))
 }
 
-/// Finds the branch of the activation that led to the block at T, and the deciding value if it is
-/// stored. Returns `None` if only the call led to the block.
+/// Finds the branch of the activation that led to the block executed at a time, and the deciding
+/// value if it is stored. Returns `None` if only the call led to the block.
 pub fn led_by(
     scene: &Scene<'_, '_>,
     instance: Instance,
@@ -95,7 +95,7 @@ pub fn led_by(
     Ok(Some((place, decided)))
 }
 
-/// Whether a value belongs to a part of the run without stored values.
+/// Whether the error concerns a part of the run without stored values.
 fn is_outside(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
 }

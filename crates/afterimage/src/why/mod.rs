@@ -32,7 +32,7 @@ use tell::Teller;
 /// Asks where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyQuery {
-    /// The value.
+    /// The value to explain.
     pub about: WhyAbout,
     /// The maximum number of moves and computations to follow back.
     pub steps: u64,
@@ -42,7 +42,7 @@ pub struct WhyQuery {
     pub digit: bool,
 }
 
-/// The value in question.
+/// A value to explain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyAbout {
@@ -55,9 +55,9 @@ pub enum WhyAbout {
     },
     /// A source variable, or an expression such as `p->next`, at a moment.
     Variable {
-        /// The moment.
+        /// The moment at which the variable has the value.
         at: String,
-        /// The variable.
+        /// The variable's name, or the expression.
         name: String,
     },
     /// A byte of standard output.
@@ -92,7 +92,7 @@ impl WhyQuery {
     /// The default of `steps`.
     pub const STEPS: u64 = 10_000;
 
-    /// Finds the value in question.
+    /// Finds the value to explain.
     ///
     /// # Errors
     /// If there is no such value, or the recording is damaged.

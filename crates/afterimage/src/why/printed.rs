@@ -22,13 +22,13 @@ use crate::explain::Scene;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Byte {
-    /// By its offset, from 0.
+    /// The byte at this offset, from 0.
     Number(u64),
     /// The first byte of a line, from 1.
     Line(u64),
-    /// A byte of a line: the line and the column, both from 1.
+    /// The byte at a line and a column, both from 1.
     Column(u64, u64),
-    /// A byte of the last line: the column, from 1.
+    /// The byte at a column of the last line, from 1.
     LastLine(u64),
     /// The number at the end of the first occurrence of this text, or the first byte of the
     /// occurrence if there is no number.
@@ -290,7 +290,7 @@ fn explained(
         at_begin
             || end == around.len() && number.at.end == line.len() && ends < put.before + put.bytes
     };
-    // Digits with signs between them are one number if it can be found.
+    // First try the digits with separators between them as one number.
     let grouped_number = Vec::from_iter(Digits::grouped_around(line, at - begin));
     for mut readings in [grouped_number, Digits::readings(line, at - begin)] {
         readings.retain(|number| whole == Whole::Number && !is_cut(number));

@@ -17,13 +17,13 @@ use crate::text::pasted;
 
 /// A value to explain.
 pub struct Start {
-    /// The place of the value; `None` if there is no value to follow back.
+    /// The place of the value, or `None` if there is no value to follow back.
     pub from: Option<Held>,
     /// The type of the value.
     pub ty: Option<ValType>,
-    /// The text of the value; empty if the subject is not a single value.
+    /// The text of the value. It is empty if the subject is not a single value.
     pub value: String,
-    /// Why the value is doubtful, if the variable's place may hold another value.
+    /// The reason for doubt, if the variable's place may hold another value.
     pub written: Option<Written>,
     /// The subject in words, for the beginning of a sentence.
     pub what: String,
@@ -34,7 +34,7 @@ pub struct Start {
     pub spot: Option<Spot>,
     /// The entries that come before the chain.
     pub prelude: Vec<WhyEntry>,
-    /// How the run ended, if this is the subject and the run ended in a library.
+    /// The end of the run, if it is the subject and lies in a library.
     pub death: Option<WhyDeath>,
 }
 
@@ -47,9 +47,9 @@ pub enum Held {
     /// Memory at the moment when a call wrote it to the output. Finding the caller and the writer
     /// takes longer than reading the bytes.
     Put {
-        /// The call.
+        /// The call that wrote the bytes.
         put: PutBytes,
-        /// The bytes.
+        /// The addresses of the bytes.
         range: Range,
     },
 }
@@ -96,7 +96,7 @@ impl Start {
     }
 }
 
-/// Returns the error if the run ended in the execution in question.
+/// Returns the message for an execution in which the run ended.
 fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
     let end = scene.traced.file().end()?;
     let killed = end.is_some_and(|end| {
@@ -200,7 +200,7 @@ enum Explained {
     Lacks(String),
 }
 
-/// Returns the value of an execution of a statement.
+/// Finds the value that an execution of a statement produced, or the value of an operand.
 fn of_execution(
     scene: &Scene<'_, '_>,
     site: &Site,

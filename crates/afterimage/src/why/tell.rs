@@ -39,7 +39,7 @@ impl<'t, 'a> Teller<'t, 'a> {
         })
     }
 
-    /// Describes an entry.
+    /// Describes an entry of the chain, and adds the description to `told`.
     pub fn tell(&mut self, entry: Entry, told: &mut Vec<WhyEntry>) -> Result<()> {
         match entry {
             Entry::Step(step) => self.step(step, told),

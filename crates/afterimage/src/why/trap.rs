@@ -121,7 +121,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (false, Some(_)) => Some("the stack"),
         (false, None) => None,
     };
-    // If the user's own code called library code, the library code is not described further.
+    // If the user's own code called the library code, describe only the call.
     let first_own = frames.iter().position(|frame| frame.own);
     let caller = first_own.filter(|_| owns && place.library);
     let at = match (stack, caller) {
@@ -339,9 +339,9 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     }))
 }
 
-/// Describes an activation at its current place in the block at T: before or in an operator, or at
-/// the block's call if there is none. Also returns the value that decided the branch that led
-/// there.
+/// Describes an activation at its current place in the block executed at a time: before or in an
+/// operator, or at the block's call if there is none. Also returns the value that decided the
+/// branch that led there.
 fn frame_at(
     scene: &Scene<'_, '_>,
     time: u64,

@@ -115,7 +115,6 @@ impl WhyNotQuery {
     }
 }
 
-/// The question.
 struct WhyNotTarget<'p> {
     places: &'p [CodeBlock],
     line: Option<Line>,
@@ -137,14 +136,14 @@ fn block_at(scene: &Scene<'_, '_>, time: u64) -> Result<Option<CodeBlock>> {
 }
 
 impl WhyNotTarget<'_> {
-    /// Returns how often a place was executed, given that its block was executed `times` times. The
-    /// last execution does not count if the run ended before it reached the place.
+    /// Returns how often a place was executed if its block was executed `times` times. The last
+    /// execution does not count if the run ended before it reached the place.
     fn executed(&self, place: CodeBlock, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
 }
 
-/// Blocks, each with the first operator in question.
+/// The blocks of a place, each with its first operator at the place.
 type Places = BTreeMap<CodeBlock, OpId>;
 
 /// Finds the blocks at a place. There are none if the place is unreachable.

@@ -10,7 +10,7 @@ use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Calls `act`, unless an earlier attempt failed, and keeps its error.
+    /// Calls `act` and keeps its error, unless an earlier attempt failed.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)
@@ -254,8 +254,7 @@ impl Observer for Dependences<'_> {
     }
 
     fn caught(&mut self, first: u32, count: u32) {
-        // The stored values tell which statement threw the values; a reference may follow the
-        // values.
+        // The stored values show which statement threw these values. A reference may follow them.
         if let Some(frame) = self.frames.last_mut() {
             for variable in first..=first + count {
                 frame.set(variable, Maker::Unknown);

@@ -27,7 +27,7 @@ use crate::ids::Ids;
 use crate::shadow::{Began, Bytes, Decided, Frame, Maker, Part};
 use crate::whole::last_op;
 
-/// Writes dependences.
+/// The writer of the table of dependences.
 pub(crate) struct Dependences<'a> {
     ids: &'a Ids,
     values: RecordedValues<'a>,
@@ -35,14 +35,14 @@ pub(crate) struct Dependences<'a> {
     controls: Controls,
     plans: Vec<Option<Rc<DependPlan>>>,
     file: TableFile,
-    /// Text that rows share.
+    /// The names of roles and origins, which rows share.
     words: HashMap<&'static str, ByteArray>,
     frames: Vec<Frame>,
     globals: HashMap<u32, Maker>,
     bytes: Bytes,
     /// The arguments of a call, or its results.
     given: Vec<Maker>,
-    /// The end of the variables that received the results of the last call; `None` after an
+    /// The end of the variables that received the results of the last call, or `None` after an
     /// exception.
     given_end: Option<u32>,
     /// Whether no node has been executed yet.
@@ -58,17 +58,17 @@ pub(crate) struct Dependences<'a> {
 struct Now {
     plan: Option<Rc<DependPlan>>,
     visit: Option<Visit>,
-    /// The number of open activations, including its own.
+    /// The number of open activations, including the node's own.
     depth: usize,
     instance: Option<Instance>,
-    /// The origins of the data that its instructions have read so far.
+    /// The origins of the data that the node's instructions have read so far.
     reads: Vec<(usize, &'static str, Vec<Part>)>,
-    /// The number of its host call: the inner value is `None` if it is unknown.
+    /// The number of the node's host call. The inner value is `None` if the number is unknown.
     host: Option<Option<u64>>,
     done: bool,
 }
 
-/// A row.
+/// A dependence of an execution, without its producer.
 struct Row {
     time: u64,
     statement: Option<i32>,
@@ -113,7 +113,7 @@ impl<'a> Dependences<'a> {
         Ok(())
     }
 
-    /// Ends the node after its execution.
+    /// Fails if an error occurred during the node's execution.
     pub fn end(&mut self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error),

@@ -1,10 +1,12 @@
-//! The ring between the guest and the consumer, which consists of two halves of the probes' memory.
+//! Passes path words from the guest to the consumer through a ring, which consists of two halves of
+//! the probes' memory.
 //!
 //! The guest writes one half while the consumer reads the other in place. Each half belongs to
 //! exactly one of them at a time. A full half goes to the consumer as a [`FullHalf`] and returns to
-//! the guest when the consumer drops it. If the guest is faster, the guest waits. The guest never
-//! tests whether its half is full. Instead, the beginning of the other half is read-only. The first
-//! store there faults, and the fault handler exchanges the halves ([`Producer::fault`]).
+//! the guest when the consumer drops it. If the guest is faster than the consumer, the guest waits.
+//! The guest never tests whether its half is full. Instead, the beginning of the other half is
+//! read-only. The first store there faults, and the fault handler exchanges the halves
+//! ([`Producer::fault`]).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +22,7 @@ const MOST_CUTS: usize = 256;
 /// At a snapshot, the guest waits while this many cuts are left to read, because the copies in
 /// snapshots take memory.
 const MOST_SNAPSHOTS: usize = 8;
-/// The interval at which the waiting guest checks.
+/// The interval at which the waiting guest checks whether it can continue.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// A message to the consumer. Messages are in order of occurrence.
@@ -114,7 +116,7 @@ struct State {
     ring: Option<Ring>,
     /// The half to which the guest writes.
     current: usize,
-    /// The number of words of that half already handed over.
+    /// The number of words of the current half that were already handed over.
     cut: usize,
     /// The reason why the halves could not be exchanged.
     failed: Option<HandOverError>,

@@ -1,4 +1,5 @@
-//! The paths lens, which stores the whole path of a recorded execution in the trace file.
+//! Implements the paths lens, which stores the whole path of a recorded execution in the trace
+//! file.
 
 use std::sync::mpsc::sync_channel;
 
@@ -41,10 +42,10 @@ pub struct BuiltPaths {
     pub kept: u64,
 }
 
-/// Adds the whole path of a recorded execution to a file. It compacts the words written during the
-/// live run, or re-executes the recording if there are none. The caller commits.
+/// Adds the whole path of a recorded execution to a file. Compacts the path words in the file, or
+/// re-executes the recording if there are no complete words. The caller commits.
 ///
-/// For a run that was cut off, it compacts the words written until then.
+/// For a run that was cut off, compacts the words written until then.
 ///
 /// # Errors
 /// Returns an error if the recording cannot be repeated exactly, or the file cannot be written.
@@ -88,8 +89,9 @@ pub fn build_paths(
     })
 }
 
-/// Opens the path words of a run or re-execution, if they are complete. If the run ended in the
-/// middle of a function, the bits that the function held in a local are missing.
+/// Opens the path words of a re-execution or of the run. Returns `None` if there are only words of
+/// a run that ended in the middle of a function. Their last bits are missing, because the function
+/// held them in a local.
 pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
@@ -101,7 +103,7 @@ pub(super) fn live_words(
     Ok(words.map(|words| (plan, words)))
 }
 
-/// Regenerates the path from the words of a live run.
+/// Regenerates the path from the words in the file.
 fn compact<S: Sink>(
     run: &RecordedRun<'_>,
     plan: &PathPlan,
@@ -160,7 +162,7 @@ pub(crate) fn recorded_finish(
     Ok(Finish::Open(frames.collect::<Result<_, RecordError>>()?))
 }
 
-/// The result of writing a section of segments, which is their summaries and bytes.
+/// The result of writing a section of segments: their summaries, and the size in bytes.
 type Coded = (Vec<Summary>, u64);
 /// The nodes that a sink received, and the functions that it received only in part.
 type Kept = (Nodes, Vec<Partial>);

@@ -36,7 +36,7 @@ pub struct MarkedCode {
 }
 
 impl Mark {
-    /// Creates a mark at the k-th execution of a block, from 1.
+    /// Creates a mark at an execution of a block, by its number from 1.
     pub fn block(function: FuncId, block: BlockId, number: u64) -> Self {
         let place = MarkedCode {
             function,
@@ -70,8 +70,8 @@ impl Mark {
         own.sum::<u64>() + pairs.count() as u64
     }
 
-    /// Counts the arrivals at the beginning of a path, after a block or at the start of its
-    /// activation.
+    /// Counts the arrivals at the first block of a path. `before` is the previous block of the
+    /// activation, or `None` at its beginning.
     fn joining(&self, function: FuncId, before: Option<BlockId>, first: BlockId) -> u64 {
         let met = self.code(function).is_some_and(|code| match before {
             None => code.entry,
@@ -118,7 +118,7 @@ struct NodeFacts {
     first: BlockId,
     last: BlockId,
     wanted: bool,
-    /// The number of start marks in the node.
+    /// The number of arrivals at the start mark inside the node.
     starts: u64,
     stops: u64,
 }
@@ -141,8 +141,9 @@ pub(super) struct FilterSink<F> {
     /// Blocks omitted in the host and in each open activation, including its callees, since the
     /// grammar was last informed.
     left_out: Vec<u64>,
-    /// Gap nodes, by the surrounding function and path and the binary logarithm of the length.
-    /// Several gaps make up other lengths, so there are few nodes.
+    /// Gap nodes, by the surrounding function and path, and by the binary logarithm of their
+    /// length. Several gaps in a row make up a length that is not a power of two, so few nodes
+    /// suffice.
     gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
     numbering: Numbering,
     time: u64,
@@ -171,7 +172,7 @@ struct Numbering {
     pairs: usize,
 }
 
-/// The activations of a function.
+/// The counts of a function's activations.
 #[derive(Clone, Default)]
 struct Numbered {
     all: u64,

@@ -16,7 +16,7 @@ pub struct GrammarSink<F> {
     paths: u32,
 }
 
-/// The number of paths between these checks.
+/// The number of paths between two checks for a complete segment.
 const ASK: u32 = 1 << 12;
 
 /// The nodes of a run, and the facts needed to code them.

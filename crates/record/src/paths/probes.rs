@@ -101,7 +101,7 @@ impl PathHost {
         Ok(self.producer.host_call(function)?)
     }
 
-    /// Returns the number of an import that a table may hold, and the number's width.
+    /// Returns the number of an import that a table may hold, and the number's width in bits.
     pub(crate) fn number(&self, import: FuncId) -> Option<(u32, u8)> {
         self.entry_ids.of(import).filter(|(_, width)| *width > 0)
     }

@@ -1,4 +1,5 @@
-//! The consumer, which regenerates the paths on another thread while the guest continues.
+//! Implements the consumer, which regenerates the paths on another thread while the guest
+//! continues.
 
 use std::sync::mpsc::Receiver;
 
@@ -16,7 +17,7 @@ pub(crate) struct Consumed<'a, S> {
     pub bits: u64,
 }
 
-/// Regenerates until the producer is done.
+/// Regenerates the path until the producer is done.
 pub(crate) fn consume<'a, S: Sink>(
     program: &'a Program,
     plan: &'a PathPlan,

@@ -17,8 +17,7 @@ use super::build::{live_words, recorded_finish};
 use super::grammar::Nodes;
 use crate::RecordError;
 
-/// The identity of a path, which is its function, its blocks, and the place where its activation
-/// continues.
+/// The identity of a path: its function, its blocks, and the place where its activation continues.
 type NodeKey = (FuncId, Box<[BlockId]>, Continuation);
 
 /// Maps each node to its id.
@@ -39,7 +38,7 @@ fn node_key(path: &ExecutedPath<'_>) -> NodeKey {
     (path.function, path.blocks.into(), on)
 }
 
-/// A set of distinct nodes.
+/// The distinct nodes so far, with their numbers.
 #[derive(Default)]
 pub(super) struct NodeSet {
     nodes: Nodes,
@@ -103,7 +102,7 @@ pub(crate) trait NodeCounts: Tally {
     /// Returns the executions of each node since the last call, in ascending order of nodes.
     fn taken(&mut self) -> Vec<(NodeId, u64)>;
 
-    /// Returns the nodes.
+    /// Returns all counted nodes.
     fn nodes(self) -> Nodes;
 }
 

@@ -22,7 +22,7 @@ use crate::snapshots::{Captured, Cut, Lines, Reader, Taken};
 
 /// The maximum number of host calls kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
-/// The number of words in a chunk. They hold about a million blocks, which are regenerated in some
+/// The number of words in a chunk. They hold about a million blocks, which are regenerated in a few
 /// milliseconds.
 const CHUNK: usize = 1 << 14;
 /// The state of the run is stored again after this many bytes of words per open activation. The
@@ -45,9 +45,9 @@ const TOGETHER: usize = 128;
 /// Receives snapshots as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
 
-/// Writes the words of a live run on another thread. The writer also follows the words far enough
-/// to describe the state of the run at each chunk. The log reaches the file before the words do, so
-/// a run can be followed to the end of its path, wherever it is cut off.
+/// Writes the words of a live run or of a re-execution, on another thread. The writer also follows
+/// the words far enough to describe the state of the run at each chunk. The log reaches the file
+/// before the words do, so a run can be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
     section: SectionWriter,
     log: Option<LogFlusher>,
@@ -57,7 +57,7 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     lines: Option<WrittenLinesBuilder>,
     /// The lines written in the current stretch.
     written: Vec<Lines>,
-    /// The complete stretches, followed by the current one.
+    /// The complete stretches.
     stretches: Vec<Summary>,
     stretch: Summary,
     /// The stop clock at the beginning of each stretch except the first.
@@ -101,7 +101,7 @@ impl<'a> WordWriter<'a> {
         })
     }
 
-    /// Writes until the producer is done.
+    /// Writes the words until the producer is done.
     pub(crate) fn write(mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
         self.all(messages)?;
         Ok(self.section.finish(self.counter.time(), &[])?)
@@ -135,8 +135,8 @@ impl<'a> WordWriter<'a, NodeTally> {
         })
     }
 
-    /// Writes until the producer is done, and returns the contents of the stretches between the
-    /// cuts.
+    /// Writes the words until the producer is done, and returns the contents of the stretches
+    /// between the cuts.
     pub(crate) fn write_stretches(
         mut self,
         messages: Receiver<Message>,
@@ -348,7 +348,7 @@ pub(crate) struct Piece {
     pub words: Vec<u64>,
 }
 
-/// A reader for the words of a live run.
+/// A reader for the path words in a file.
 pub(crate) struct WordReader {
     section: SectionReader,
     /// The number of chunks read so far.
@@ -358,8 +358,8 @@ pub(crate) struct WordReader {
 }
 
 impl WordReader {
-    /// Opens the words in a file that were written by this plan, preferring the words of a
-    /// re-execution. The words of a run that was cut off are incomplete.
+    /// Opens the words in a file that follow this plan. Prefers the words of a re-execution. The
+    /// words of a run that was cut off are incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
         let repeated = Self::named(file, &repeated_name(plan), true)?;
         match repeated {
@@ -423,8 +423,8 @@ impl WordReader {
         Ok(())
     }
 
-    /// Returns the piece that has exactly this many blocks before it and complete words, and the
-    /// state of the run at its beginning. Time: O(log pieces).
+    /// Returns the piece that begins after `time` blocks and at the beginning of a word, and the
+    /// state of the run there. Time: O(log pieces).
     pub(super) fn between(&mut self, time: u64) -> Result<(Waypoint, Piece), RecordError> {
         let low = self.first_from(time);
         self.go(low);

@@ -182,7 +182,7 @@ pub(crate) struct Capturing {
     /// The moment at which the guest resumed after the last cut, and the stop clock's reading at
     /// that moment.
     cut: (Instant, u64),
-    /// The activations that are still to capture themselves, if activations do so.
+    /// The activations that have not yet captured themselves, or `None` if the debugger shows them.
     waiting: Option<Waiting>,
 }
 
@@ -423,8 +423,8 @@ impl Capturing {
 /// The number of polls before the first cut, while their rate is unknown.
 const FIRST: u64 = 1 << 7;
 
-/// The distance between two cuts is at least the clock divided by this number. So a run that is e
-/// times as long has at most this many more cuts.
+/// The distance between two cuts is at least the clock divided by this number. So the number of
+/// cuts grows only with the logarithm of the run's length.
 const MOST_CUTS: u64 = 1 << 12;
 
 pub(crate) fn write(

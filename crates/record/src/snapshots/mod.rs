@@ -1,6 +1,5 @@
-//! Takes snapshots of a re-execution, which are the states of the machine at some moments.
-//! Following a run can begin at any of its snapshots. The path is cut at each snapshot, and many
-//! times in between.
+//! Takes snapshots of the machine's state at some moments of a re-execution. Following a run can
+//! begin at any of its snapshots. The path is cut at each snapshot, and many times in between.
 //!
 //! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
 //! beginning of a block where paths begin. The locals and operands of the activations arrive later,
@@ -314,8 +313,8 @@ fn too_large(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     (cost > MOST).then_some("is too large for the engine's debugger")
 }
 
-/// Returns the reason why snapshots of a program are impossible, if there is one. Some effects of
-/// such a program cannot be observed.
+/// Returns the reason why snapshots of a program are impossible, if there is one. Such a program
+/// has effects that cannot be observed.
 fn unseen(program: &Program, bytes: &[u8]) -> Option<&'static str> {
     let functions = program.functions.iter();
     let mut all = functions.flat_map(|function| program.operators(bytes, function));

@@ -219,8 +219,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the numbers of an activation's locals and operand slots that can still be read. The
-    /// activation waits for the call at the end of `call`, or is about to execute `block`.
+    /// Counts an activation's locals, and its operand slots that can still be read. The activation
+    /// waits for the call at the end of `call`, or is about to execute `block`.
     fn live(
         &mut self,
         function: FuncId,

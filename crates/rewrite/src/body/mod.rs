@@ -524,7 +524,7 @@ impl Writer<'_, '_> {
     }
 
     /// Stores a value that is never read. The engine does not move anything that may trap across
-    /// such a store.
+    /// this store.
     fn mark(&mut self, number: i64) {
         let slot = self.slot(MARK_AT);
         self.put(&Instruction::I32Const(0));

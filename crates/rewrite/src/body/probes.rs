@@ -15,8 +15,8 @@ use crate::paths::PathStep;
 /// The number of loop iterations between two polls of the stop clock in one activation. It is a
 /// power of two.
 ///
-/// It is small, because a loop may be in a function that is itself called from a loop, and then the
-/// numbers of iterations multiply.
+/// It is small, because the numbers of iterations multiply if a function with a loop is called from
+/// another loop.
 const POLL_INTERVAL: i32 = 128;
 
 impl Writer<'_, '_> {

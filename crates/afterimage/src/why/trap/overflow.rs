@@ -50,7 +50,7 @@ pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(
     stack.iter().enumerate().map(site).collect()
 }
 
-/// Finds the calls that repeat over most of the stack, if there are such calls. Linear.
+/// Finds the calls that repeat over most of the stack, if there are such calls. Takes linear time.
 pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
     (0..sites.len().min(BESIDE)).find_map(|from| {
         let (length, period) = periodic(&sites[from..]);
@@ -64,7 +64,7 @@ pub fn repeated<T: PartialEq>(sites: &[T]) -> Option<Repeated> {
 }
 
 /// Returns the length of the longest prefix that consists of one part repeated at least twice, and
-/// the length of that part (Knuth, Morris and Pratt 1977). Linear.
+/// the length of that part (Knuth, Morris and Pratt 1977). Takes linear time.
 fn periodic<T: PartialEq>(all: &[T]) -> (usize, usize) {
     let mut borders = vec![0; all.len()];
     let mut found = (0, 1);
