@@ -58,7 +58,7 @@ pub struct CallGraph {
     edges: Vec<CallEdge>,
 }
 
-/// The reason why calls cannot be counted. `E` is the error of loading a segment.
+/// The reason why the call graph cannot be computed. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallGraphError<E> {
     /// The path cannot be read.
@@ -244,8 +244,8 @@ fn count(
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
-                // This counts too much if the function is already active. `count_outermost`
-                // corrects that later.
+                // If the function is already active, this counts its blocks twice.
+                // `count_outermost` corrects the sum later.
                 edge.inclusive = edge
                     .inclusive
                     .wrapping_add(times.wrapping_mul(measured.layout.length(id)));
@@ -259,8 +259,8 @@ fn count(
     Some(())
 }
 
-/// Adds the time of activations of some functions. Only activations that begin and end in the
-/// segment, and are not inside another activation of the same function, are counted.
+/// Adds the inclusive time of activations of the functions in `lanes`. Only activations that begin
+/// and end in the segment, and are not inside another activation of the same function, are counted.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],
@@ -276,7 +276,7 @@ fn count_outermost(
                     for (times, &function) in times.iter_mut().zip(lanes) {
                         *times = u64::from(!open.is_open(function));
                     }
-                    // These were already counted.
+                    // `count` has already added these numbers without overflow.
                     let _ = contexts.add(rule, open.function(), times);
                 }
             }

@@ -17,10 +17,10 @@ use crate::measures::Measured;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, Summary, WholePath};
 
-/// The fraction of the room for open segments that the counts may take.
+/// Counts may take the room for open segments, divided by this number.
 pub(crate) const SHARE: usize = 4;
 
-/// An element of [`Occurrences`].
+/// One of the [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occurrence {
     /// The number of the occurrence, from 1.
@@ -29,7 +29,7 @@ pub struct Occurrence {
     pub time: u64,
 }
 
-/// The target of a search.
+/// The kind of occurrence that is counted.
 enum Target {
     /// Blocks of nodes.
     Nodes(Positions),
@@ -64,10 +64,10 @@ pub struct Occurrences<'a, S> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Finds the executions of nodes. The time of an execution is the time of one of the node's
-    /// blocks. The block is given by its position in the node, from 0. To find the executions of a
-    /// block, pass all nodes that contain it, with its positions. Position 0 gives the executions
-    /// of the nodes themselves.
+    /// Finds the executions of nodes. For each node, the caller gives the position of one of its
+    /// blocks, from 0. The time of an execution is the time of that block. To find the executions
+    /// of a block, pass all nodes that contain it, each with the block's position. Position 0 gives
+    /// the executions of the nodes themselves.
     ///
     /// # Errors
     /// Returns an error if a node is unknown, is given twice, or does not have the block.
@@ -86,9 +86,9 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(positions))
     }
 
-    /// Works like [`executions`](Self::executions), for any number of positions per node. They must
-    /// ascend, and may be repeated. The position after the node's last block means the next block
-    /// executed after the node, in any node.
+    /// Works like [`executions`](Self::executions), for any number of positions per node. Positions
+    /// must ascend, and may be repeated. The position after the node's last block means the next
+    /// block executed after the node, in any node.
     ///
     /// # Errors
     /// Returns an error if a node is unknown or given twice, or its positions do not ascend or do

@@ -1,4 +1,4 @@
-//! Symbols of the grammar.
+//! Packs a symbol of the grammar into one word.
 
 use std::fmt;
 

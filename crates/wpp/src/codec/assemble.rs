@@ -11,7 +11,7 @@ use crate::consing::Consing;
 use crate::{Grammar, Root, Symbol};
 
 /// Converts steps to rules. Sequences that the writer dissolved are folded again, in the same way
-/// as in the builder. So each repetition is created once, whether or not the steps mark it.
+/// as in the builder. So a repetition always yields the same rule, even if no step marks it.
 pub(super) struct Assembler<'a> {
     limits: &'a Limits,
     /// The number of steps that may still follow.

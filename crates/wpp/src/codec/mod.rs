@@ -20,9 +20,9 @@
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
 //! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
 //! symbols in the body, and the number of executions. So the end of a loop is coded at the point
-//! where the program decides it. Activations, and long recurring sequences (`Sequence`, their
-//! steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again` and
-//! this number.
+//! where the program decides to leave the loop. Activations, and long recurring sequences
+//! (`Sequence`, their steps, `End`), are numbered in the order of their ends. A later occurrence is
+//! only `Again` and this number.
 //!
 //! Short sequences are *dissolved*, which means that their steps are written at every occurrence.
 //! Predicting the steps one by one costs fewer bits than distinguishing one rule from all others.
@@ -36,18 +36,19 @@
 //! Five contexts record what has followed so far. The first is the last node. The second is the
 //! last node and the number of consecutive nodes with the same end, which are the iterations of an
 //! innermost loop. The others are the last 2, 3 and 6 nodes of the activation, with the calls
-//! between them folded in. Each remembers up to three candidates and how often they followed.
+//! between them folded in. Each context remembers up to three candidates and how often they
+//! followed.
 //!
 //! In most cases, only one step has ever followed in the longest context. Such a step takes one
 //! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
 //! one, and a decision says whether the offer is right. The probability that it is right is mixed
-//! (Mahoney 2005) from two opinions, one of the two longest contexts and one of the others. Each
-//! opinion is looked up by how often the candidate and the other candidates have been seen. So the
-//! meaning of, say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer
-//! is right, the step is spelt out. The counts of loops are predicted in the same way, in contexts
-//! of their own.
+//! (Mahoney 2005) from two opinions. One opinion comes from the two longest contexts, and the other
+//! from the remaining contexts. A table gives each opinion for the counts of the candidate and of
+//! its competitors. So the codec learns what, for example, "seen once" means. The decisions are
+//! range coded. If no offer is right, the step is spelt out. The counts of loops are predicted in
+//! the same way, in contexts of their own.
 //!
-//! Nothing here uses floating point, so every machine decodes the same segment.
+//! The codec uses no floating point, so every machine decodes the same segment.
 
 mod assemble;
 mod coder;

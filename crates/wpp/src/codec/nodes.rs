@@ -127,8 +127,8 @@ struct Table {
     left_out: Gamma,
     blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
-    /// The last blocks of the path, latest first. At its beginning, the end of the previous path
-    /// comes before them.
+    /// The last blocks of the path, latest first. At a path's beginning, these are the previous
+    /// path's last blocks.
     past: [u32; ORDERS - 1],
     function: u32,
     is_first: bool,

@@ -1,5 +1,5 @@
-//! Encodes segments in opened form, rule by rule and without prediction. This form takes several
-//! times the bytes of [`encode`](super::encode), but a fraction of the time to read.
+//! Encodes segments in opened form, rule by rule and without prediction. Opened form takes several
+//! times as many bytes as [`encode`](super::encode), but a fraction of the time to read.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -84,8 +84,8 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// Decodes a segment with its rules unchanged. Checks it only as far as counting nodes and calls
-/// requires. Time and memory are linear in the bytes.
+/// Decodes a segment with its rules unchanged. Checks only what counting nodes and calls requires.
+/// Time and memory are linear in the bytes.
 ///
 /// # Errors
 /// Returns an error if [`encode_opened`] cannot have written the bytes, or a number exceeds the

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, NodeId};
 
 /// One step of the walk over a segment. A rule's definition is written where the rule first occurs.
-/// The rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
+/// A step opens the rule, its symbols follow, and a step ends it. Later occurrences give the rule's
 /// number. Rules are numbered in the order in which they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {

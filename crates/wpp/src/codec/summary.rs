@@ -1,5 +1,5 @@
-//! Encodes and decodes the stored summary of a segment. Indexes contain summaries, so a segment is
-//! read only if it has the answer.
+//! Encodes and decodes the stored summary of a segment. Indexes contain summaries, so a query reads
+//! only the segments that hold its answer.
 //!
 //! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
 //! and of functions, and the number of following bytes (LEB128). Then, range coded, for each node

@@ -1,4 +1,4 @@
-//! A place in a segment's grammar, which is the way down from the root to a symbol.
+//! Describes a place in a segment's grammar by the way down from the root to a symbol.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Frame {
     }
 }
 
-/// One occurrence of a symbol in a segment's execution.
+/// An occurrence of a symbol in a segment's execution.
 pub(crate) struct SymbolOccurrence {
     pub(super) measured: Arc<Measured>,
     /// The number of the segment.
@@ -129,8 +129,8 @@ impl SymbolOccurrence {
         self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
-    /// Moves up to the symbol whose rule contains the current symbol. That symbol begins with the
-    /// current symbol or earlier.
+    /// Moves up to the symbol whose rule contains the current symbol. The new symbol begins at or
+    /// before the current symbol.
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
@@ -256,7 +256,7 @@ impl SymbolOccurrence {
     }
 
     /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
-    /// segment's length. Reuses the part of the way that the current place shares.
+    /// segment's length. Reuses the part of the way down that both places share.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

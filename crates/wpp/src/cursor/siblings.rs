@@ -4,7 +4,7 @@ use super::occurrence::SymbolOccurrence;
 use super::{At, Cursor, Visit};
 use crate::{PathError, Root, Segments, Summary};
 
-/// The predecessor of a place.
+/// The predecessor of a place within its activation.
 enum Before {
     /// Another node of the same activation.
     Node,
@@ -103,7 +103,7 @@ impl SymbolOccurrence {
                     Before::Segment
                 };
             }
-            // Activations are stepped over. Symbols that only contain activations are entered.
+            // Step over activations, but enter rules that merely contain activations.
             while let Some(rule) = self.word.as_rule() {
                 let skipped = self.measured.layout.body(rule).call().is_some();
                 if skipped || self.width == 0 {

@@ -1,4 +1,4 @@
-//! Finds the open activations.
+//! Finds the activations that are open at a place, and their ends.
 
 use afterimage_ids::FuncId;
 

@@ -1,4 +1,4 @@
-//! Counts occurrences, rule by rule.
+//! Counts the occurrences of a pattern, rule by rule.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
@@ -15,7 +15,7 @@ pub(super) struct Search<'a> {
     pub(super) nodes: &'a PrimaryMap<NodeId, Node>,
     pattern: &'a Pattern,
     /// The rules that execute code of the pattern's functions, directly or in a call. Other rules
-    /// change nothing.
+    /// match nothing.
     concerned: Vec<bool>,
 }
 
@@ -133,7 +133,7 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The wanted outcome is known. The outcomes of the surrounding rules may now be known,
+            // The outcome of this symbol is known, so those of the surrounding rules may be known,
             // too.
             loop {
                 let Some(frame) = frames.last_mut() else {
@@ -241,7 +241,8 @@ impl Frame {
             self.rounds.push((self.state, self.count));
             return true;
         };
-        // From here on, the rounds are periodic. There are whole periods, and then a remainder.
+        // From here on, the rounds are periodic. Count the whole periods, and then the remaining
+        // rounds.
         let turn = (self.rounds.len() - seen) as u64;
         let of_turn = self.count - self.rounds[seen].1;
         let left = times - done;

@@ -1,4 +1,4 @@
-//! Faults of a segment.
+//! Defines the faults that make a segment unsound.
 
 use afterimage_ids::{FuncId, NodeId, RuleId};
 use thiserror::Error;

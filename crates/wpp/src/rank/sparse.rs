@@ -1,4 +1,4 @@
-//! Counts for only those rules that contain occurrences.
+//! Counts occurrences in only those rules that contain any.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,8 +12,8 @@ use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
-/// Counts are dense if the number of symbols with occurrences exceeds [`ALWAYS`] and is more than
-/// one in this many symbols.
+/// Counts are dense if more than [`ALWAYS`] symbols have occurrences, and these are more than one
+/// symbol in `FEW`.
 const FEW: usize = 32;
 /// Up to this number of symbols with occurrences, counts are always sparse.
 const ALWAYS: usize = 64;
@@ -22,11 +22,11 @@ const ALWAYS: usize = 64;
 pub(super) struct Sparse {
     /// The range of sums of each rule, by the rule's position.
     rules: HashMap<u32, (u32, u32), FxBuildHasher>,
-    /// The positions of the symbols with occurrences, ascending, with the running total in the
-    /// rule. The total includes the symbol.
+    /// The position of each symbol with occurrences, ascending, and the rule's running total up to
+    /// and including the symbol.
     sums: Vec<(u32, u64)>,
-    /// The root's items with occurrences, ascending, with the running total, which includes the
-    /// item.
+    /// The number of each root item with occurrences, ascending, and the running total up to and
+    /// including the item.
     root: Vec<(u32, u64)>,
 }
 
@@ -154,7 +154,7 @@ impl Sparse {
     }
 }
 
-/// Returns the count before a position.
+/// Returns the number of occurrences before a position.
 fn before(sums: &[(u32, u64)], place: u32) -> u64 {
     let at = sums.partition_point(|&(other, _)| other < place);
     at.checked_sub(1).map_or(0, |at| sums[at].1)

@@ -30,7 +30,7 @@ pub struct Twpp {
 /// All path traces of a function, compacted. `B` holds the bytes of a timestamped trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraces<B = Box<[u8]>> {
-    /// The function that took the path traces.
+    /// The function whose calls took the path traces.
     pub function: FuncId,
     /// The distinct timestamped sequences of dynamic basic blocks.
     pub traces: Vec<TimestampedTrace<B>>,
@@ -193,8 +193,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(sum)
     }
 
-    /// Fails if [`Self::executed`] fails. Examines the series only if the lengths of the traces do
-    /// not rule out an excess.
+    /// Fails if [`Self::executed`] fails. Examines the series only if the lengths of the traces
+    /// cannot rule out that failure.
     pub(super) fn check_executed(&self) -> Result<(), &'static str> {
         let most = self
             .paths
@@ -218,7 +218,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         trace.len().checked_mul(longest as u64)
     }
 
-    /// Returns the same traces, with their bytes in memory that they own.
+    /// Returns the same traces, which now own their bytes.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,

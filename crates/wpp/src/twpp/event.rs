@@ -19,7 +19,7 @@ pub enum Event {
     Leave,
 }
 
-/// The reason why an event is impossible.
+/// The reason why an event cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// A block was executed, or an activation ended, while no activation was open.

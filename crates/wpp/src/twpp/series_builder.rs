@@ -2,7 +2,7 @@
 
 use super::series::Entry;
 
-/// The series that the latest timestamps form. It takes constant memory.
+/// Builds the series that the latest timestamps form, in constant memory.
 ///
 /// The result depends only on the timestamps, so equal sets have equal entries.
 #[derive(Clone, Copy, Debug, Default)]

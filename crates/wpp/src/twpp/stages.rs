@@ -1,5 +1,5 @@
-//! The size of a run after each transformation, as in the columns of the paper's Tables 1 to 3
-//! (Zhang and Gupta 2001, section 3).
+//! Measures the size of a run after each transformation, as in the columns of the paper's Tables 1
+//! to 3 (Zhang and Gupta 2001, section 3).
 
 use super::compact::{FunctionTraces, Twpp};
 use super::plain_calls::{self, WORDS_PER_CALL};

@@ -1,4 +1,4 @@
-//! A cache of data about segments, which keeps the most recently used data while there is room.
+//! Caches data about the most recently used segments, while there is room.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl<T> Recent<T> {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Evicts the least recently used entry. Returns whether there was one.
+    /// Evicts the least recently used entry. Returns `false` if the cache was empty.
     fn drop_one(&mut self) -> bool {
         let kept = self.kept.iter_mut().filter(|kept| kept.is_some());
         let oldest = kept.min_by_key(|kept| kept.as_ref().map(|kept| kept.used));

@@ -1,4 +1,4 @@
-//! Activations that are open at a segment's end, whose traces continue in later segments.
+//! Tracks activations that are open at a segment's end. Their traces continue in later segments.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 
