@@ -86,7 +86,7 @@ impl Event {
 }
 
 impl NodeModel {
-    /// Builds the model of a node. O(instructions).
+    /// Builds the model of a node. Time: O(instructions).
     pub fn new(code: &NodeCode) -> Self {
         let mut reads = Vec::new();
         let mut writes = Vec::new();

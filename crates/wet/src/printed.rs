@@ -157,7 +157,7 @@ impl PrintedWriter {
     /// Begins the section.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn new(out: &TraceWriter) -> Result<Self, FileError> {
         Ok(Self {
             section: out.section(Kind::PRINTED, None)?,
@@ -171,7 +171,7 @@ impl PrintedWriter {
     /// Writes the output of the next call.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn put(&mut self, printed: &Printed<'_>) -> Result<(), FileError> {
         if self.chunk.is_empty() {
             self.chunk.push(VERSION);
@@ -201,7 +201,7 @@ impl PrintedWriter {
     /// The caller must commit the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(mut self, length: u64) -> Result<(), FileError> {
         if !self.chunk.is_empty() {
             self.end_chunk()?;
@@ -269,7 +269,7 @@ impl FilePrinted {
     /// Opens the output in a file. Returns `None` if the file has none.
     ///
     /// # Errors
-    /// If the stored output is damaged.
+    /// Returns an error if the stored output is damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, PrintedError> {
         let Some(mut section) = file.last(Kind::PRINTED) else {
             return Ok(None);
@@ -298,7 +298,7 @@ impl FilePrinted {
     /// bytes).
     ///
     /// # Errors
-    /// If the stored output is damaged, or does not match the log.
+    /// Returns an error if the stored output is damaged, or does not match the log.
     pub fn get(&self, call: u64, digest: u32) -> Result<Option<(u64, Vec<u8>)>, PrintedError> {
         let behind = self.firsts.partition_point(|&first| first <= call);
         let Some(at) = behind.checked_sub(1) else {
@@ -319,7 +319,7 @@ impl FilePrinted {
     /// Passes all calls to `take`, in order, until one is refused.
     ///
     /// # Errors
-    /// If the stored output is damaged, or `take` refuses a call.
+    /// Returns an error if the stored output is damaged, or `take` refuses a call.
     pub fn each<E: From<PrintedError>>(
         &self,
         mut show: impl FnMut(Printed<'_>) -> Result<(), E>,

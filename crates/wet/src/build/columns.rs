@@ -34,7 +34,7 @@ impl Columns {
         self.buffers.size
     }
 
-    /// Returns the data to be written, and continues with `empty`.
+    /// Returns the data to be written, and continues with the buffers in `empty`.
     pub(super) fn take(&mut self, empty: Buffers) -> Buffers {
         for column in &mut self.buffers.columns {
             let input = column.input as usize;

@@ -1,4 +1,4 @@
-//! The cost of computing a value from the stored data. It is an upper bound, in evaluations of
+//! Computes upper bounds on the cost of deriving a value from the stored data, in evaluations of
 //! nodes.
 
 use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
@@ -27,7 +27,7 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    /// Computes the masks of a node. O(instructions).
+    /// Computes the masks of a node. Time: O(instructions).
     pub(super) fn new(code: &NodeCode, model: &NodeModel) -> Self {
         let mut insts: Vec<Mask> = Vec::with_capacity(code.insts.len());
         let first = code.first_result();

@@ -1,4 +1,4 @@
-//! The last writer of each byte.
+//! Tracks the last writer of each byte.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ pub(super) struct Shadow {
     open: VecDeque<u32>,
     /// The size in bytes of all entries for words.
     taken: usize,
-    /// The limit of this size.
+    /// The limit on the size of all entries for words, in bytes.
     room: usize,
     /// The entry of unwritten bytes.
     first: Entry,
@@ -79,8 +79,8 @@ struct Bytes {
     costs: [u8; PAGE],
 }
 
-/// Replaces the definition of a word whose bytes have separate entries. No word has this
-/// definition, because a value cannot supply four bytes that begin with its last byte.
+/// Stands in for the definition of a word whose bytes have separate entries. No word has this
+/// definition itself, because a value cannot supply four bytes that begin with its last byte.
 const APART: u64 = u64::MAX;
 
 /// The writer of a byte, and the cost of computing its value.
@@ -125,8 +125,9 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and a number of bytes, beginning with it, that were written
-    /// together. The number may be too small, but is found quickly.
+    /// Returns the entry of a byte, and the length of a range that begins with the byte and was
+    /// written at once. The range found may be shorter than the longest possible range, because it
+    /// is found quickly.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -397,8 +398,9 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of a byte, and a number of bytes, beginning with it, that were written
-    /// together. The number may be too small, but is found quickly.
+    /// Returns the entry of a byte, and the length of a range that begins with the byte and was
+    /// written at once. The range found may be shorter than the longest possible range, because it
+    /// is found quickly.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);
@@ -551,7 +553,7 @@ impl Shadow {
         pages.sum::<usize>() + self.pages.capacity() * size_of::<Page>()
     }
 
-    /// Returns the entry of a byte whose page may be packed. O(page).
+    /// Returns the entry of a byte whose page may be packed. Time: O(page).
     pub(super) fn look(&self, address: u64) -> Entry {
         match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(page) => page.piece(address as usize % PAGE).0,

@@ -61,8 +61,8 @@ impl Recorder {
         }
     }
 
-    /// Records the execution of a node. Call this after the machine has executed it. Groups that
-    /// this completes must be [taken](Self::take).
+    /// Records the execution of a node, after the machine has executed it. If this completes
+    /// groups, the caller must [take](Self::take) them.
     #[inline]
     pub fn executed(&mut self, machine: &Machine<'_>) {
         self.now = machine.time();
@@ -73,7 +73,7 @@ impl Recorder {
         self.touched.now = (self.now - self.before + 1) as u32;
     }
 
-    /// Ends the last interval. Call this when the run has ended.
+    /// Ends the last interval at the end of the run.
     pub fn end(&mut self, machine: &Machine<'_>) {
         if self.steps > 0 {
             self.cut(machine);

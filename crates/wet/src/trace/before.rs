@@ -91,7 +91,7 @@ where
     /// built alone.
     ///
     /// # Errors
-    /// If an earlier stretch cannot be built, or is damaged.
+    /// Returns an error if an earlier stretch cannot be built, or is damaged.
     pub fn writer_before(&self, at: Instance, place: StorageCell) -> Result<Writer, Failure<S, E>> {
         let position = self.position(at.time)?;
         let found = self.epochs.written_before(position, place);

@@ -137,7 +137,7 @@ where
     /// handle, or `None` if the execution handles nothing.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn thrower(&self, handler: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         if !self.is_handler(handler.node)? {
             return Ok(None);
@@ -151,7 +151,7 @@ where
     /// the exception, because the activation that caught it returned its values.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn handler(&self, thrower: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         if !throws(&self.compiled(thrower.node)?.code) {
             return Ok(None);

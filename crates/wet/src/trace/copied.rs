@@ -19,7 +19,8 @@ where
     /// at most one per byte.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
+    /// Returns an error if the trace is damaged or holds too little, or there are more than 2^24
+    /// parts.
     pub fn copied(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
         self.copied_within(instance, inst, 0..u64::MAX)
     }

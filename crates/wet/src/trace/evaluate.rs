@@ -53,7 +53,7 @@ where
     /// begins, a constant, or the result of an instruction.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn value(&self, instance: Instance, register: Register) -> Result<Bits, Failure<S, E>> {
         let mut known = self.recent.take();
         if known.values.len() > RECENT {
@@ -68,7 +68,7 @@ where
     /// stay in `known`, which takes memory but avoids computing them again.
     ///
     /// # Errors
-    /// Like [`value`](Self::value).
+    /// Returns the errors of [`value`](Self::value).
     pub fn value_knowing(
         &self,
         instance: Instance,
@@ -167,7 +167,7 @@ where
     /// ends otherwise.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn host_call(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let kept = self.kept(instance, compiled.model.of_event(Event::HostCall))?;
@@ -186,7 +186,7 @@ where
     /// return.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn result(&self, call: Instance, index: u32) -> Result<Option<Bits>, Failure<S, E>> {
         match self.returned(call, index)? {
             Step::Register(instance, register, _) => self.value(instance, register).map(Some),
@@ -213,7 +213,7 @@ where
     /// inside the execution.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn stopped(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let node = self.path.nodes().get(instance.node);
         let length = node.map_or(0, |node| node.length());

@@ -70,7 +70,7 @@ impl HostCalls {
     /// Scans a log once.
     ///
     /// # Errors
-    /// If the log is damaged.
+    /// Returns an error if the log is damaged.
     pub fn read(mut log: LogReader) -> Result<Self, TraceError> {
         let mut all = Self::default();
         let mut open = Open::default();
@@ -133,7 +133,7 @@ impl HostCalls {
     /// Returns a call by its number.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn get(&self, call: u64) -> Result<Option<Arc<HostCall>>, TraceError> {
         let block = self.blocks.partition_point(|block| block.first <= call);
         let Some(block) = block.checked_sub(1) else {
@@ -148,7 +148,7 @@ impl HostCalls {
     /// Returns the number of calls among the first `events` events of the log.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn among(&self, events: u64) -> Result<u64, TraceError> {
         let block = self.blocks.partition_point(|b| b.place.events < events);
         let Some(block) = block.checked_sub(1) else {
@@ -165,7 +165,7 @@ impl HostCalls {
     /// have matching calls.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn next_reading(
         &self,
         from: u64,

@@ -95,14 +95,14 @@ pub trait Epochs {
     /// loaded.
     ///
     /// # Errors
-    /// If the epoch is damaged or cannot be read.
+    /// Returns an error if the epoch is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
 
     /// Lends an epoch by its position for one use. It does not stay in memory if reading it again
     /// is fast.
     ///
     /// # Errors
-    /// If the epoch is damaged or cannot be read.
+    /// Returns an error if the epoch is damaged or cannot be read.
     fn lend(&self, position: usize) -> Result<Arc<Epoch>, Self::Error> {
         self.load(position)
     }
@@ -118,7 +118,7 @@ pub trait Epochs {
     /// themselves.
     ///
     /// # Errors
-    /// If an epoch cannot be built.
+    /// Returns an error if an epoch cannot be built.
     fn written_before(
         &self,
         position: usize,
@@ -132,7 +132,7 @@ pub trait Epochs {
     /// name the writer themselves.
     ///
     /// # Errors
-    /// If an epoch cannot be built.
+    /// Returns an error if an epoch cannot be built.
     fn variable_before(&self, wanted: VariableBefore) -> Result<Option<DefinedBy>, Self::Error> {
         let _ = wanted;
         Ok(None)
@@ -141,7 +141,7 @@ pub trait Epochs {
     /// Returns the host's actions.
     ///
     /// # Errors
-    /// If the log is damaged or cannot be read.
+    /// Returns an error if the log is damaged or cannot be read.
     fn host(&self) -> Result<&HostCalls, Self::Error>;
 }
 
@@ -221,7 +221,7 @@ where
     /// belong to the path's nodes.
     ///
     /// # Errors
-    /// If the module cannot be read.
+    /// Returns an error if the module cannot be read.
     pub fn new(
         program: &'a Program,
         bytes: &'a [u8],
@@ -263,7 +263,7 @@ where
     /// Returns a node's code, compiled on demand.
     ///
     /// # Errors
-    /// If the path has no such node, or is not a path of the program.
+    /// Returns an error if the path has no such node, or is not a path of the program.
     pub fn compiled(&self, node: NodeId) -> Result<Rc<Compiled>, Failure<S, E>> {
         if let Some(known) = self.compiled.borrow().get(&node) {
             return Ok(Rc::clone(known));
@@ -313,7 +313,7 @@ where
     /// Returns the number of a node's executions.
     ///
     /// # Errors
-    /// If the path has no such node.
+    /// Returns an error if the path has no such node.
     pub fn executions(&self, node: NodeId) -> Result<u64, Failure<S, E>> {
         Ok(self.counted(node)?.count())
     }
@@ -322,7 +322,7 @@ where
     /// executions.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn instance(&self, node: NodeId, number: u64) -> Result<Option<Instance>, Failure<S, E>> {
         let found = self.counted(node)?.select(number);
         let found = found.map_err(TraceError::Path)?;
@@ -336,7 +336,7 @@ where
     /// Returns the execution of a node that contains block T, or `None` if T is not in the run.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn at(&self, time: u64) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         let Some(visit) = cursor.seek(time).map_err(TraceError::Path)? else {
@@ -374,7 +374,7 @@ where
     /// Returns the host's actions.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn host(&self) -> Result<&'a HostCalls, Failure<S, E>> {
         self.epochs.host().map_err(TraceError::Epoch)
     }

@@ -77,7 +77,7 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// Returns the parts in a range, ascending. O(log ranges + parts).
+    /// Returns the parts in a range, ascending. Time: O(log ranges + parts).
     pub(super) fn within(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let before = self.0.range(..range.start).next_back();
         let later = self.0.range(range.start..range.end.max(range.start));
@@ -86,7 +86,8 @@ impl Ranges {
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Removes the positions in a range, and returns their parts, ascending. O(log ranges × parts).
+    /// Removes the positions in a range, and returns their parts, ascending. Time: O(log ranges ×
+    /// parts).
     pub(super) fn remove(&mut self, range: &Range<u64>) -> Vec<Range<u64>> {
         let parts = self.within(range);
         for part in &parts {
@@ -197,7 +198,8 @@ where
     /// that were executed.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
+    /// Returns an error if the trace is damaged or holds too little, or there are more than 2^24
+    /// parts.
     pub fn taken(
         &self,
         instance: Instance,

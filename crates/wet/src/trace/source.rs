@@ -113,7 +113,7 @@ where
     /// Returns the origin of a register's value in an execution, followed through all copies.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn source(&self, instance: Instance, register: Register) -> Result<Source, Failure<S, E>> {
         self.source_at(instance, register).map(|found| found.0)
     }
@@ -122,7 +122,7 @@ where
     /// a constant, this is the execution whose code contains it.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn source_at(
         &self,
         instance: Instance,
@@ -136,7 +136,7 @@ where
     /// selected the value ([`NodeCode::moved`]).
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn takers_of(
         &self,
         instance: Instance,
@@ -188,7 +188,7 @@ where
     /// exception, or a call that did not return.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn returned_in(
         &self,
         call: Instance,
@@ -212,7 +212,7 @@ where
     /// list is empty if the instruction reads neither.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn reading(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         if compiled
@@ -505,7 +505,7 @@ where
     }
 
     /// Returns the number of the host's calls into the program before an activation. The host
-    /// called this activation, and it begins with this execution. O(activations that the host
+    /// called this activation, and it begins with this execution. Time: O(activations that the host
     /// called, and activations that replaced them).
     pub(super) fn entries_before(&self, first: Instance) -> Result<usize, Failure<S, E>> {
         let (mut begins, mut before) = (first.time, 0);
@@ -525,7 +525,7 @@ where
     /// Whether an execution ends with a tail call to one of the program's own functions.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(last.node)?;
         Ok(match compiled.code.end {

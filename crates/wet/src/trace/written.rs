@@ -19,7 +19,7 @@ where
     /// the instruction does not write to memory, or would write beyond all addresses.
     ///
     /// # Errors
-    /// If the node has no such instruction, or as for [`value`](Self::value).
+    /// Returns an error if the node has no such instruction, or as for [`value`](Self::value).
     pub fn range_written(
         &self,
         instance: Instance,
@@ -32,7 +32,7 @@ where
     /// [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
-    /// Like [`range_written`](Self::range_written).
+    /// Returns the errors of [`range_written`](Self::range_written).
     pub fn range_written_knowing(
         &self,
         instance: Instance,
@@ -55,7 +55,7 @@ where
     /// bytes. Returns `None` if the instruction is not a store.
     ///
     /// # Errors
-    /// Like [`range_written`](Self::range_written).
+    /// Returns the errors of [`range_written`](Self::range_written).
     pub fn stored(
         &self,
         instance: Instance,

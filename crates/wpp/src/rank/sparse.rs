@@ -12,8 +12,8 @@ use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
-/// Counts are dense if more than [`ALWAYS`] symbols have occurrences, and these are more than one
-/// symbol in `FEW`.
+/// Counts are dense if more symbols have occurrences than [`ALWAYS`] plus one in this many of all
+/// symbols.
 const FEW: usize = 32;
 /// Up to this number of symbols with occurrences, counts are always sparse.
 const ALWAYS: usize = 64;

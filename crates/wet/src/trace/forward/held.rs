@@ -79,8 +79,8 @@ const PATIENCE: u32 = 256;
 /// The executions that read a value from variables, in order of time.
 ///
 /// Walks along the path while a variable holds the value, and skips calls to which the value is not
-/// passed. O(nodes executed in these activations). For long stretches that do not touch the value,
-/// it takes O(log n) for each node of the function that touches it.
+/// passed. Time: O(nodes executed in these activations). For long stretches that do not touch the
+/// value, it takes O(log n) for each node of the function that touches it.
 pub struct Holders<'t, 'a, S: Segments, E> {
     pub(super) trace: &'t WholeTrace<'a, S, E>,
     /// A cursor at the next execution to examine.
@@ -128,7 +128,7 @@ where
     /// Returns the next holder.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -170,7 +170,7 @@ where
     /// Returns to a position.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn go(&mut self, mark: &HoldersMark<'a, S>) -> Result<(), Failure<S, E>> {
         self.frames.clone_from(&mark.frames);
         self.making = mark.making;

@@ -67,7 +67,7 @@ where
     /// Returns the executions that begin while variables hold the defined value, in order of time.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn holders(&self, definition: Definition) -> Result<Holders<'_, 'a, S, E>, Failure<S, E>> {
         Holders::new(self, definition)
     }
@@ -76,7 +76,7 @@ where
     /// time.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn takers(&self, definition: Definition) -> Result<Takers<'_, 'a, S, E>, Failure<S, E>> {
         Takers::new(self, definition)
     }
@@ -85,7 +85,7 @@ where
     /// of time.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn readers(&self, definition: Definition) -> Result<Readers<'_, 'a, S, E>, Failure<S, E>> {
         let sought = match definition {
             Definition::Result { .. } => None,

@@ -94,7 +94,7 @@ where
     /// Returns the next reader.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -114,7 +114,7 @@ where
     /// calling [`next`](Self::next) to the end, because it does not determine the readers' times.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn count(&mut self) -> Result<u64, Failure<S, E>> {
         let mut count = self.found.len() as u64;
         let (mut at, Some((target, number))) = (self.at, self.sought) else {

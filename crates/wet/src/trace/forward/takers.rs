@@ -123,7 +123,7 @@ where
     /// Returns the next use.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -144,7 +144,7 @@ where
     /// Starts over at the first use in a node that begins at block T or later.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or holds too little.
     pub fn go(&mut self, time: u64) -> Result<(), Failure<S, E>> {
         if time == u64::MAX {
             self.ways.clear();
