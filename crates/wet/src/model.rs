@@ -1,4 +1,4 @@
-//! The model of a node, which describes the data of each of its executions.
+//! Models a node by describing the data of each of its executions.
 //!
 //! A node's instructions compute their results from its *inputs*: the variables that it reads
 //! before writing them, and its reads of memory and globals. Everything else follows from the
@@ -6,7 +6,7 @@
 
 use afterimage_machine::{Code, NodeCode};
 
-/// The absence of an ordinal.
+/// The ordinal that stands for none.
 const NONE: u32 = u32::MAX;
 
 /// The inputs and the writes of a node.
@@ -18,7 +18,7 @@ pub struct NodeModel {
     pub reads: Box<[Read]>,
     /// The writes, in the order of their instructions.
     pub writes: Box<[Write]>,
-    /// The number of each instruction among the reads or the writes.
+    /// Each instruction's number among the reads or the writes.
     ordinals: Box<[u32]>,
 }
 
@@ -70,8 +70,8 @@ pub(crate) enum Event {
     /// The execution ends with a call to the host. Stores the number of the call, from 1.
     HostCall,
     /// The execution throws an exception that is caught. Stores the number of activations that
-    /// ended. The value's upper half stores two numbers. Its upper half is the first variable for
-    /// the caught values, and its lower half is the number of values.
+    /// ended. The value's upper half stores two 32-bit numbers. The upper number is the first
+    /// variable for the caught values, and the lower number is the number of values.
     Caught,
     /// The run ends inside the execution. Stores the number of its instructions that were executed.
     Stopped,

@@ -1,8 +1,8 @@
-//! A program's output, which is the bytes that the host read in output calls.
+//! Stores a program's output, which is the bytes that the host read in output calls.
 //!
 //! The path and the log imply these bytes, but only if the run is followed from a checkpoint. For a
-//! question about a printed line, following the run takes longer than the rest of the work. So the
-//! bytes are stored.
+//! question about a printed line, following the run would take longer than the rest of the work. So
+//! the bytes are stored.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;
@@ -15,7 +15,8 @@ use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, 
 
 use crate::epoch::wire::{put, take};
 
-/// The maximum number of bytes stored for one call. A call with more bytes has none stored.
+/// The maximum number of bytes stored for one call. If a call has more bytes, none of them are
+/// stored.
 pub const MOST_PRINTED: usize = 8 << 20;
 /// The size in bytes at which a chunk ends.
 const CHUNK: usize = 256 << 10;
@@ -36,8 +37,8 @@ pub enum PrintedError {
     Damaged(&'static str),
 }
 
-/// The bytes that the host read in an output call. This is a call to WASI's `fd_write` for
-/// descriptor 1 or 2.
+/// The bytes that the host read in an output call. An output call is a call to WASI's `fd_write`
+/// for descriptor 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed<'a> {
     /// The number of the host call, from 1.
@@ -56,8 +57,7 @@ impl Printed<'_> {
     }
 }
 
-/// Whether the host's reads are stored for a call to an import with this module, name and first
-/// argument.
+/// Whether a call to an import with this module, name and first argument is an output call.
 pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
     module == "wasi_snapshot_preview1" && name == "fd_write" && matches!(descriptor, 1 | 2)
 }
@@ -71,7 +71,7 @@ pub(crate) struct Printing<'p> {
     is_done: bool,
     /// Whether the current call outputs bytes.
     is_printing: bool,
-    /// Whether the host read the last reported bytes.
+    /// Whether the bytes that are reported next were read by the host in an output call.
     is_read: bool,
     bytes: Vec<u8>,
 }
@@ -132,7 +132,7 @@ impl Observer for Printing<'_> {
 
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
-        // Bytes beyond the limit are only counted.
+        // One byte beyond the limit is kept, to show that there were too many bytes.
         if std::mem::take(&mut self.is_read) && self.bytes.len() <= MOST_PRINTED {
             let left = MOST_PRINTED + 1 - self.bytes.len();
             self.bytes
@@ -197,8 +197,8 @@ impl PrintedWriter {
         Ok(())
     }
 
-    /// Ends the section with its index. The output of the first `length` blocks is then complete.
-    /// The caller must commit the file.
+    /// Writes the index, and ends the section. The output of the first `length` blocks is then
+    /// complete. The caller must commit the file.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -294,8 +294,8 @@ impl FilePrinted {
 
     /// Returns the time of the block that ends with a call, and the bytes that the host read in it.
     /// `digest` is the CRC-32 of the bytes in the log. Returns `None` if the bytes are not stored.
-    /// Decodes a chunk unless it is the chunk read last, for which this takes only O(log n +
-    /// bytes).
+    /// Decodes a chunk, unless the call is in the chunk read last. In that case, this takes only
+    /// O(log n + bytes).
     ///
     /// # Errors
     /// Returns an error if the stored output is damaged, or does not match the log.
@@ -316,10 +316,10 @@ impl FilePrinted {
         }
     }
 
-    /// Passes all calls to `take`, in order, until one is refused.
+    /// Passes all calls to `show`, in order, until `show` fails.
     ///
     /// # Errors
-    /// Returns an error if the stored output is damaged, or `take` refuses a call.
+    /// Returns an error if the stored output is damaged, or `show` fails.
     pub fn each<E: From<PrintedError>>(
         &self,
         mut show: impl FnMut(Printed<'_>) -> Result<(), E>,

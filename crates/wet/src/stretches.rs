@@ -84,7 +84,7 @@ pub(crate) struct Made {
     maker: Box<dyn MakeStretch>,
     /// The number of stretches built so far.
     built: AtomicUsize,
-    /// The limit of this number.
+    /// The limit on the number of stretches built.
     most: usize,
     /// The limit for the current question.
     limit: AtomicUsize,
@@ -192,7 +192,7 @@ impl Made {
         found.map_err(EpochFileError::Made)
     }
 
-    /// Like [`MakeStretch::wrote_byte`], but also counts the cost.
+    /// Works like [`MakeStretch::wrote_byte`], but also counts the cost.
     pub(crate) fn wrote_byte(
         &self,
         position: usize,

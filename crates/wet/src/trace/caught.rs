@@ -32,8 +32,9 @@ pub(super) struct Carried {
 }
 
 impl Caught {
-    /// Returns the part that a variable receives, if any. The variable after the values stands for
-    /// the reference. If the handler receives no reference, this variable is never queried.
+    /// Returns the part that a variable receives, or `None` if it receives none. The variable after
+    /// the values stands for the reference. If the handler receives no reference, this variable is
+    /// never queried.
     pub(super) fn part(self, variable: u32) -> Option<Carried> {
         self.part_at(variable.checked_sub(self.first)?)
     }
@@ -85,7 +86,7 @@ where
     }
 
     /// Returns the part of an exception that a handler may have written to a variable after a node.
-    /// `follower` is the next execution in the same activation, if any.
+    /// `follower` returns the next execution in the same activation, if there is one.
     pub(super) fn caught(
         &self,
         code: &NodeCode,
@@ -137,7 +138,7 @@ where
     /// handle, or `None` if the execution handles nothing.
     ///
     /// # Errors
-    /// Returns an error if the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn thrower(&self, handler: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         if !self.is_handler(handler.node)? {
             return Ok(None);
@@ -151,7 +152,7 @@ where
     /// the exception, because the activation that caught it returned its values.
     ///
     /// # Errors
-    /// Returns an error if the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn handler(&self, thrower: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         if !throws(&self.compiled(thrower.node)?.code) {
             return Ok(None);
@@ -167,8 +168,9 @@ where
     }
 
     /// Returns the origin of a part of an exception, one step back. The handler of a `throw`
-    /// receives exactly the operands of the `throw`, which also makes the reference. The values
-    /// that `throw_ref` throws come from the reference, because it stands for the whole exception.
+    /// receives exactly the operands of the `throw`. The `throw` also makes the reference. The
+    /// values that `throw_ref` throws come from the reference, because it stands for the whole
+    /// exception.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;
@@ -186,7 +188,8 @@ where
     }
 
     /// Returns the next execution in the same activation, or `None` if there is none. If the
-    /// execution ends with a call, examines each activation that replaced the callee.
+    /// execution ends with a call, examines each activation that replaced the callee in a tail
+    /// call.
     pub(super) fn follower(&self, instance: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(instance.time).map_err(TraceError::Path)?;

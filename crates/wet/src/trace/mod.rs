@@ -59,22 +59,22 @@ pub trait Epochs {
             .collect()
     }
 
-    /// Returns the position of the epoch that covers a node beginning with block T, or `None` if
-    /// there is none.
+    /// Returns the position of the epoch that covers a node beginning with block `time`, or `None`
+    /// if there is none.
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
         (after > 0 && time <= self.end()).then(|| after - 1)
     }
 
-    /// Returns the functions that are left out where a node begins with block T, or `None` for no
-    /// functions.
+    /// Returns the functions that are left out where a node begins with block `time`, or `None` if
+    /// no functions are left out.
     fn left_out(&self, time: u64) -> Option<&LeftOut> {
         let _ = time;
         None
     }
 
-    /// Returns the extent of the epoch that covers nodes beginning with block T, or `None` if there
-    /// is none.
+    /// Returns the extent of the epoch that covers nodes beginning with block `time`, or `None` if
+    /// there is none.
     fn span(&self, time: u64) -> Option<Span> {
         let position = self.find(time)?;
         let next = self.before().get(position + 1).copied();
@@ -85,21 +85,21 @@ pub trait Epochs {
         })
     }
 
-    /// Returns the first block from T on that an epoch covers.
+    /// Returns the first block from `time` on that an epoch covers.
     fn next_known(&self, time: u64) -> Option<u64> {
         let first = self.before().first()?.checked_add(1)?.max(time);
         (first <= self.end()).then_some(first)
     }
 
-    /// Loads an epoch by its position. It stays in memory until too many other epochs have been
-    /// loaded.
+    /// Loads an epoch by its position. The epoch stays in memory until too many other epochs have
+    /// been loaded.
     ///
     /// # Errors
     /// Returns an error if the epoch is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
 
-    /// Lends an epoch by its position for one use. It does not stay in memory if reading it again
-    /// is fast.
+    /// Lends an epoch by its position for one use. The epoch does not stay in memory if reading it
+    /// again is fast.
     ///
     /// # Errors
     /// Returns an error if the epoch is damaged or cannot be read.
@@ -187,7 +187,7 @@ type Counted<'a, S> = Rc<Occurrences<'a, S>>;
 /// A whole execution trace, open for questions.
 ///
 /// Values are computed on demand. A node's code computes them from the node's inputs, which come
-/// from their definitions or are stored. The builder has stored enough values that computing one
+/// from their definitions or are stored. The builder has stored enough values that each computation
 /// takes at most a few hundred evaluations.
 pub struct WholeTrace<'a, S: Segments, E> {
     program: &'a Program,
@@ -210,7 +210,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     recent: RefCell<ComputedValues>,
 }
 
-/// The error type for a path and epochs.
+/// The error type for a given path and its epochs.
 type Failure<S, E> = TraceError<<S as Segments>::Error, <E as Epochs>::Error>;
 
 impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
@@ -333,7 +333,8 @@ where
         }))
     }
 
-    /// Returns the execution of a node that contains block T, or `None` if T is not in the run.
+    /// Returns the execution of a node that contains block `time`, or `None` if the run has no such
+    /// block.
     ///
     /// # Errors
     /// Returns an error if the path cannot be read.
@@ -345,7 +346,7 @@ where
         self.numbered(visit.node, visit.start).map(Some)
     }
 
-    /// Returns the execution of a node that begins with block T.
+    /// Returns the execution of a node that begins with block `time`.
     fn numbered(&self, node: NodeId, time: u64) -> Result<Instance, Failure<S, E>> {
         let number = self.counted(node)?.rank(time).map_err(TraceError::Path)?;
         Ok(Instance { time, node, number })
@@ -379,7 +380,8 @@ where
         self.epochs.host().map_err(TraceError::Epoch)
     }
 
-    /// Returns the functions that are left out around block T, or `None` for no functions.
+    /// Returns the functions that are left out around block `time`, or `None` if no functions are
+    /// left out.
     pub fn left_out(&self, time: u64) -> Option<&'a LeftOut> {
         self.epochs.left_out(time)
     }
@@ -405,13 +407,13 @@ where
         }
     }
 
-    /// Returns the position of the epoch that covers a node beginning with block T.
+    /// Returns the position of the epoch that covers a node beginning with block `time`.
     fn position(&self, time: u64) -> Result<usize, Failure<S, E>> {
         let position = self.epochs.find(time);
         position.ok_or_else(|| self.outside(time, None))
     }
 
-    /// Returns the data about a node's copying write around block T.
+    /// Returns the data about a copying write in the epoch of an execution.
     fn copies(&self, instance: Instance, write: usize) -> Result<Rc<Copies>, Failure<S, E>> {
         self.check_kept(instance)?;
         let position = self.position(instance.time)?;
@@ -428,7 +430,7 @@ where
         Ok(found)
     }
 
-    /// Returns the data about a node's input around block T.
+    /// Returns the data about an input in the epoch of an execution.
     fn column(&self, instance: Instance, input: usize) -> Result<Rc<Column>, Failure<S, E>> {
         let position = self.position(instance.time)?;
         let key = (instance.node, input);

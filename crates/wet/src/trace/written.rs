@@ -19,7 +19,8 @@ where
     /// the instruction does not write to memory, or would write beyond all addresses.
     ///
     /// # Errors
-    /// Returns an error if the node has no such instruction, or as for [`value`](Self::value).
+    /// Returns an error if the node has no such instruction, and the errors of
+    /// [`value`](Self::value).
     pub fn range_written(
         &self,
         instance: Instance,
@@ -28,8 +29,8 @@ where
         self.range_written_knowing(instance, position, &mut ComputedValues::default())
     }
 
-    /// Like [`range_written`](Self::range_written), but for one of several related ranges, as with
-    /// [`value_knowing`](Self::value_knowing).
+    /// Works like [`range_written`](Self::range_written), but for one of several related ranges, as
+    /// with [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
     /// Returns the errors of [`range_written`](Self::range_written).
