@@ -34,9 +34,9 @@ pub enum Step {
 pub(crate) struct Written<'a> {
     pub cfg: &'a Cfg,
     pub writers: &'a Writers,
-    /// The write at the entry of a basic block.
+    /// Returns the step that writes bits at the entry of a basic block.
     pub at_start: &'a dyn Fn(BlockId) -> Option<Step>,
-    /// The write on an edge.
+    /// Returns the step that writes bits on an edge.
     pub on_edge: &'a dyn Fn(EdgeId) -> Option<Step>,
 }
 

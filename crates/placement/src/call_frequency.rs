@@ -16,8 +16,8 @@ const LARGEST_RECURSION: f64 = 10.0 / 11.0;
 /// The number of rounds for which the flow around a recursion is followed.
 const ROUNDS: usize = 40;
 
-/// Estimates the activations of every defined function in one run, from weights for one activation
-/// each.
+/// Estimates the number of activations of every defined function in one run, from each function's
+/// weights for one activation.
 ///
 /// Exported functions and the start function are entered once. Other functions are entered as often
 /// as the blocks that call them are executed. An indirect call is shared evenly by the functions of

@@ -30,7 +30,7 @@ impl Reduced {
     /// Adds `v` to the set of unmeasured vertices. Returns whether the set stays free of cycles.
     ///
     /// A vertex without incoming edges, or without outgoing edges, has a side of its own. The flow
-    /// at that side is known (nothing, or the flow that stays in the vertex), so the vertex never
+    /// at that side is known. It is zero, or the flow that stays in the vertex. So the vertex never
     /// closes a cycle.
     fn join(&mut self, v: BlockId) -> bool {
         self.sides.union(v.index(), self.vertices + v.index())

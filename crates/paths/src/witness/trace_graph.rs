@@ -1,4 +1,4 @@
-//! A graph, in the form that tracing uses.
+//! Represents a graph in the form that tracing uses.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -20,8 +20,8 @@ pub enum Role {
 
 /// A graph with the roles of its vertices.
 ///
-/// A *branch* is a plain vertex that several edges leave. Parallel edges are distinguished, so this
-/// is slightly wider than the paper's predicate.
+/// A *branch* is a plain vertex that several edges leave. Parallel edges count separately, so this
+/// term is slightly wider than the paper's *predicate*.
 #[derive(Clone, Debug)]
 pub struct TraceGraph<'a> {
     graph: &'a FlowGraph,
