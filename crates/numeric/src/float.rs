@@ -44,8 +44,7 @@ macro_rules! floats {
                 })
             }
 
-            // If either operand is a NaN, so is the value whose bits combine the bits of both
-            // operands.
+            // If either operand is a NaN, combining the bits of both operands gives a NaN.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
                 let least = if self < other {

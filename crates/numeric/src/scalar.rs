@@ -13,8 +13,8 @@ use crate::value::Value;
 macro_rules! scalars {
     ($($variant:ident $name:literal
         ($a:ident: $ta:ident $(, $b:ident: $tb:ident)?) -> $result:ident $(or $trap:ident)? = $value:expr;)*) => {
-        /// A numeric operator that takes one or two scalars and yields one scalar, without
-        /// immediate and without memory.
+        /// A numeric operator that takes one or two scalars and yields one scalar, without an
+        /// immediate or a memory access.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar {

@@ -9,12 +9,12 @@ use crate::{BLOCK, Codec, blocks, estimate};
 const SHORT: usize = 8;
 /// Predictors are tried less often after this many consecutive blocks that they did not shorten.
 const PATIENCE: u32 = 4;
-/// Predictors are then tried on only one block in this many.
+/// After [`PATIENCE`] such blocks, predictors are tried on only one block in this many.
 const PAUSE: usize = 8;
 /// Predictors are not used for blocks with at most this many runs.
 const FEW_RUNS: usize = 8;
 
-/// The average number of places at which each value of a stream's dictionary must occur.
+/// The number of places at which a value of a stream's dictionary must occur on average.
 const SHARING: usize = 8;
 
 /// Appends an encoded stream to `out`. An empty stream takes no bytes. A constant or arithmetic

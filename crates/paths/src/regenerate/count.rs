@@ -175,8 +175,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         let (mut place, mut time) = (self.place, self.run.time);
         while left > 0 {
             let (entry, bits) = LookupTables::entry(place, rest, left);
-            // Copying the entry through a reference is a third faster than returning it by value,
-            // which goes through the stack.
+            // A table look-up by value would pass the entry through the stack, which takes a third
+            // more time.
             let look = *self.looks.at(entry);
             if T::COUNTS && look.blocks > 0 {
                 self.looks.count(entry);

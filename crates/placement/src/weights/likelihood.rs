@@ -98,8 +98,8 @@ pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
         .collect()
 }
 
-/// Returns `Calls` or `Returns` if control goes straight from a block to a call or a return, and
-/// otherwise `Normal`.
+/// Returns the likelihood of an edge to a block from which control goes straight to a call or a
+/// return.
 fn leads_to(cfg: &Cfg, mut v: BlockId) -> Likelihood {
     for _ in 0..LOOK_AHEAD {
         match cfg.blocks[v].end {
