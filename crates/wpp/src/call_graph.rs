@@ -104,8 +104,8 @@ impl CallGraph {
 
 impl<S: Segments> WholePath<S> {
     /// Counts all calls. Opens each segment once. Time: linear in the size of the segment's
-    /// grammar, plus one pass over it for every 16 functions that it may call while they are
-    /// active.
+    /// grammar, plus one pass over the grammar for every 16 functions that the segment may call
+    /// recursively.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read, or there are 2^64 calls or more.
@@ -156,8 +156,8 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
     })
 }
 
-/// Returns the number of blocks of a terminal of the given width. Left-out blocks belong to no
-/// function.
+/// Returns the number of blocks that a terminal of the given width adds to its function. Left-out
+/// blocks belong to no function.
 fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u64 {
     match symbol.as_node() {
         Some(node) if nodes[node].left_out > 0 => 0,
@@ -165,8 +165,8 @@ fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u
     }
 }
 
-/// Returns the number of blocks that each rule executes, excluding those in activations that begin
-/// in it.
+/// Returns the number of blocks that each rule executes, excluding blocks in activations that begin
+/// in the rule.
 fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());

@@ -1,4 +1,4 @@
-//! Finds where activations execute given blocks, in the grammar.
+//! Finds where activations execute a pattern of blocks, without expanding the grammar.
 
 mod automaton;
 mod beginning;

@@ -46,8 +46,7 @@ struct Positions {
     all: Vec<u64>,
 }
 
-/// All executions of a block, or of some nodes, or all activations of a function, in the order of
-/// time.
+/// All executions of a block or of some nodes, or all activations of a function, in order of time.
 ///
 /// Nothing is stored in the file for these queries. The occurrences in each rule are counted
 /// bottom-up, once for each segment queried. Nodes that occur in few rules are counted only in

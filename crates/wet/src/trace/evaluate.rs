@@ -139,8 +139,8 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not return");
                         result.map(Some).ok_or(unknown)
                     }
-                    // Executions that read an argument may store it, but perhaps none read it. The
-                    // log has it, too.
+                    // An argument is stored only where an execution reads it. If none did, the log
+                    // still has it.
                     Step::Source(Source::Argument { instance, index }) => {
                         let function = self.compiled(instance.node)?.code.function;
                         let unknown = TraceError::Damaged("a value that was not kept");

@@ -1,4 +1,4 @@
-//! Nested lists of symbols that are still growing, in one buffer.
+//! Keeps nested, growing lists of symbols in one buffer.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use crate::consing::Consing;
 
 /// A list of at most this many runs becomes one rule without folding.
 const FLAT: usize = 8;
-/// A level of a list with this many runs is folded, except for its end.
+/// When a level of a list has this many runs, it is folded, except for its end.
 const FULL: usize = 64;
 /// The maximum number of runs in a block.
 const LONGEST: usize = 32;
@@ -38,9 +38,9 @@ struct List {
 /// Sundar and Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time",
 /// 1997; Sakamoto, Kida and Shimozono, "A space-saving linear-time algorithm for grammar-based
 /// compression", 2004. Equal neighbours form a run. A block begins at a run if the scrambled number
-/// of its symbol is smaller than those of both neighbouring runs. Each block becomes a rule, and
-/// the rules are the next level's symbols. Block boundaries depend only on nearby symbols, so equal
-/// stretches get equal rules except at their ends.
+/// of its symbol is smaller than the scrambled numbers of both neighbouring runs. Each block
+/// becomes a rule, and the rules are the next level's symbols. Block boundaries depend only on
+/// nearby symbols, so equal stretches get equal rules except at their ends.
 ///
 /// A level is folded when it is full, so a list of n symbols takes O(log n) space and O(1)
 /// amortised time per symbol. The result of closing a list does not depend on when its levels were

@@ -67,8 +67,8 @@ impl<const L: usize> Contexts<L> {
         Some(())
     }
 
-    /// Returns the functions with activations in which a rule occurs, and the number of its
-    /// occurrences in each.
+    /// Returns the functions in whose activations a rule occurs, each with the number of the rule's
+    /// occurrences.
     pub(super) fn of(&self, rule: RuleId) -> impl Iterator<Item = (Option<FuncId>, [u64; L])> {
         let entry = |at: u32| self.entries.get(at as usize);
         let first = entry(self.first[rule.as_u32() as usize]);

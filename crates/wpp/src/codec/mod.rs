@@ -8,8 +8,8 @@
 //! | 1 | the binary logarithm of the size of the main model's largest tables, 6 to 15 |
 //! | LEB128 | [`Segment::before`] |
 //! | LEB128 | [`Segment::length`] |
-//! | LEB128 | a number above those of all nodes |
-//! | LEB128 | a number above those of all functions |
+//! | LEB128 | a number above the numbers of all nodes |
+//! | LEB128 | a number above the numbers of all functions |
 //! | LEB128, then one for each | [`Segment::open`] |
 //! | LEB128, then the rest | the steps, range coded |
 //!
@@ -182,8 +182,8 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// Decodes a segment. Returns the [`canonical`] form of the encoded segment. The bounds of
-/// [`encode`] hold, and the limits also bound time and memory.
+/// Decodes a segment. Returns the [`canonical`] form of the encoded segment. The time bounds of
+/// [`encode`] apply, and the limits also bound time and memory.
 ///
 /// # Errors
 /// Returns an error if [`encode`] cannot have written the bytes, for example because they are

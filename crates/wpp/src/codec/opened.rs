@@ -23,9 +23,9 @@ const ITEMS: u64 = 4;
 
 /// Encodes a segment with its rules unchanged. Time: linear in the grammar.
 ///
-/// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Then lists,
-/// each preceded by its length: the open functions, the root's items, the rules, and the
-/// concatenated right-hand sides of all rules.
+/// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Four lists
+/// follow, each preceded by its length. They are the open functions, the root's items, the rules,
+/// and the concatenated right-hand sides of all rules.
 ///
 /// # Panics
 /// Panics if a rule names a rule that does not come before it.
@@ -179,7 +179,7 @@ fn grammar(
                 0 => node(number)?,
                 _ => match u64::from(id.as_u32()).checked_sub(number) {
                     Some(before) if number > 0 => Symbol::rule(RuleId::from_u32(before as u32)),
-                    _ => return Err(CodecError::Malformed("a rule that names a later one")),
+                    _ => return Err(CodecError::Malformed("a rule that names a later rule")),
                 },
             });
         }

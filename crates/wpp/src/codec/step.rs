@@ -57,8 +57,8 @@ impl Token {
         }
     }
 
-    /// Returns the step that the token represents. The step of a loop lacks its count. This must
-    /// not be called on [`Token::NONE`].
+    /// Returns the step that the token represents. The step of a loop lacks its count. The token
+    /// must not be [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {
@@ -76,8 +76,8 @@ impl Token {
         }
     }
 
-    /// Whether the token is a structural step, not a symbol. Such steps are allowed only at certain
-    /// positions.
+    /// Whether the token is a structural step, not a symbol. Structural steps are allowed only at
+    /// certain positions.
     #[inline]
     pub(super) fn is_structure(self) -> bool {
         self.0 & 3 == 3

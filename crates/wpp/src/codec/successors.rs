@@ -98,7 +98,7 @@ impl Slot {
     }
 }
 
-/// The contexts of one order.
+/// The slots for the contexts of one order.
 pub(super) struct Table {
     slots: Vec<Slot>,
     shift: u32,

@@ -16,8 +16,8 @@ pub enum CallEvent {
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The time of the activation's first block, which is the number of blocks executed before,
-        /// plus 1.
+        /// The time of the activation's first block, which is the number of blocks executed before
+        /// it, plus 1.
         time: u64,
     },
     /// An activation ends.
@@ -65,7 +65,7 @@ enum Next {
 
 impl<S: Segments> WholePath<S> {
     /// Returns the beginnings and ends of activations at block `time` and later, in order of time,
-    /// limited to activations inside fewer than `limit` others.
+    /// limited to activations inside fewer than `limit` other activations.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read.

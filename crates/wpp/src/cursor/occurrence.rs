@@ -59,7 +59,7 @@ impl Clone for SymbolOccurrence {
 }
 
 impl SymbolOccurrence {
-    /// Returns the first item of the root.
+    /// Returns the place at the first item of the root.
     pub(super) fn first(measured: Arc<Measured>, segment: usize) -> Self {
         let mut place = Self {
             measured,
@@ -75,7 +75,7 @@ impl SymbolOccurrence {
         place
     }
 
-    /// Moves to another segment, to the node at which `offset` of its blocks have been executed.
+    /// Moves to another segment, to the node that is executed after `offset` of its blocks.
     /// `offset` must be less than the segment's length. Reads only the data on the way there.
     pub(super) fn locate_in(&mut self, measured: Arc<Measured>, segment: usize, offset: u64) {
         self.measured = measured;
@@ -122,7 +122,7 @@ impl SymbolOccurrence {
         self.look(body, body.first);
     }
 
-    /// Reads the symbol of a rule at a place.
+    /// Reads the symbol at a position of a rule.
     #[inline]
     fn look(&mut self, body: Body, at: u32) {
         self.word = self.measured.layout.at(at);
@@ -152,7 +152,7 @@ impl SymbolOccurrence {
                 self.look(body, at);
             }
             Some(frame) if frame.round + 1 < frame.body.rounds() => {
-                // The symbol is the rule's only one.
+                // The rule has only this symbol.
                 frame.round += 1;
                 self.start += self.width;
             }
@@ -181,8 +181,8 @@ impl SymbolOccurrence {
         }
     }
 
-    /// Descends to the first node, as long as the symbols take time. Returns whether it has reached
-    /// a node.
+    /// Descends to the first node, but stops at a symbol that takes no time. Returns whether it has
+    /// reached a node.
     #[inline]
     pub(super) fn sink(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -229,8 +229,8 @@ impl SymbolOccurrence {
         }
     }
 
-    /// Descends to the last node, as long as the symbols take time. Returns whether it has reached
-    /// a node.
+    /// Descends to the last node, but stops at a symbol that takes no time. Returns whether it has
+    /// reached a node.
     #[inline]
     fn sink_back(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {

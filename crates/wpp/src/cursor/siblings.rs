@@ -1,4 +1,4 @@
-//! Moves within an activation, past the calls that it makes.
+//! Moves within an activation, skipping the calls that it makes.
 
 use super::occurrence::SymbolOccurrence;
 use super::{At, Cursor, Visit};
@@ -15,8 +15,8 @@ enum Before {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Moves to the previous execution in the same activation, past its callees. Returns `None` if
-    /// the activation, or the path, begins with the current execution. The cursor then does not
+    /// Moves to the previous execution in the same activation, skipping its callees. Returns `None`
+    /// if the activation, or the path, begins with the current execution. The cursor then does not
     /// move.
     ///
     /// A step takes O(depth of the grammar), no matter how much the callees executed. If callees
@@ -24,7 +24,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// segment's root.
     ///
     /// # Errors
-    /// Returns an error if a segment cannot be read. The cursor has then not moved.
+    /// Returns an error if a segment cannot be read. The cursor then stays in place.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         self.previous_in_activation_among(|_| true)
     }

@@ -17,8 +17,8 @@ pub(super) type State = u32;
 struct Progress {
     /// The length of the longest prefix of the first part that matches the latest blocks.
     latest: u32,
-    /// The blocks of later parts up to which the latest blocks match their part. They ascend, and
-    /// are numbered through the whole pattern.
+    /// The positions in later parts up to which the latest blocks match the part. Positions ascend,
+    /// and are numbered through the whole pattern.
     others: Vec<u32>,
     /// The parts that may begin with the next block, as a bit set.
     waiting: u64,
@@ -139,8 +139,8 @@ impl<'a> Automaton<'a> {
         }
     }
 
-    /// Executes blocks in an activation. Returns its new state, and the positions of the blocks
-    /// that complete the pattern.
+    /// Executes blocks in an activation, and returns the activation's new state. Passes to
+    /// `complete` the position of each block that completes the pattern.
     pub(super) fn execute(
         &mut self,
         state: State,

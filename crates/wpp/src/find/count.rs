@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The state after a symbol, and the number of occurrences that end in it.
+/// The state after a symbol, and the number of occurrences that end in the symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) state: State,
@@ -110,8 +110,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// Returns the state in which a rule's symbols begin, if the activation that reaches it is in
-    /// `state`.
+    /// Returns the state in which a rule's symbols begin, if the activation that reaches the rule
+    /// is in `state`.
     pub(super) fn inner(&mut self, rule: Rule, state: State) -> State {
         match rule.kind {
             Kind::Call(function) => self.automaton.enter(state, function),

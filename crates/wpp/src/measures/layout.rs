@@ -62,9 +62,9 @@ const CALLS: u32 = 16;
 /// Rules with more symbols than this have a directory.
 const SHORT: usize = 32;
 
-/// Up to this many symbols are searched linearly. This examines more symbols than a binary search
-/// does. But few symbols account for most of a rule's time, so the processor usually predicts the
-/// branch correctly.
+/// Up to this many symbols are searched linearly. A linear search examines more symbols than a
+/// binary search does. But few symbols account for most of a rule's time, so the processor usually
+/// predicts the branch correctly.
 pub(crate) const FEW: usize = 16;
 
 /// A rule, decoded from its header.
@@ -138,7 +138,8 @@ impl Layout {
     /// The maximum number of entries, so that positions fit into words.
     const LIMIT: usize = 1 << 30;
 
-    /// Lays out the rules of a sound segment. Returns `None` if there are too many.
+    /// Lays out the rules of a sound segment. Returns `None` if there are too many rules and
+    /// symbols.
     pub(super) fn new(
         segment: &Segment,
         nodes: &PrimaryMap<NodeId, Node>,

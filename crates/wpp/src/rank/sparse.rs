@@ -43,7 +43,8 @@ impl Sparse {
             sums: Vec::new(),
             root: Vec::new(),
         };
-        // The rules that have occurrences, with the total in each, itself included.
+        // Counts that have not been added to their rules yet. Each is for a symbol, given by its
+        // rule and its position in the rule.
         let mut open = BinaryHeap::new();
         let mut root = Vec::new();
         let mut stands = |by: Use, count: u64, open: &mut BinaryHeap<_>| match by.user {

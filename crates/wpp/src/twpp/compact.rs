@@ -66,8 +66,8 @@ impl Twpp {
         }
     }
 
-    /// Recovers the unique path traces. Time: linear in the number of all their blocks, which
-    /// [`FunctionTraces::blocks`] returns for each trace.
+    /// Recovers the unique path traces. Time: linear in the total number of their blocks.
+    /// [`FunctionTraces::blocks`] returns that number for each trace.
     ///
     /// # Errors
     /// Returns an error if a trace from a damaged file is invalid.
@@ -177,8 +177,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     }
 
     /// Returns the number of blocks that all calls executed, plus one for each call. Fails if no
-    /// run can execute this many, which happens only in a damaged file. On success, no path trace
-    /// has more blocks than the result, and no sum over path traces overflows.
+    /// run can execute this many blocks, which happens only in a damaged file. On success, no path
+    /// trace has more blocks than the result, and no sum over path traces overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {

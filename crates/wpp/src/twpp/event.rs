@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// An event of a run, in execution order.
+/// An event of a run.
 ///
 /// A run is a sequence of function activations that begin from outside. Each activation executes
 /// blocks and makes calls. A tail call is a `Leave` followed by an `Enter`. Activations that are

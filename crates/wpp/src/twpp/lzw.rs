@@ -23,7 +23,7 @@ pub enum LzwError {
     UnknownCode(u32),
 }
 
-/// Returns the width of a code in bits when `codes` of them are in use.
+/// Returns the width of a code, in bits, when `codes` codes are in use.
 fn width(codes: u32) -> u32 {
     (32 - (codes - 1).leading_zeros()).max(9)
 }

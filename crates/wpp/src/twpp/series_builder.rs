@@ -40,7 +40,7 @@ impl SeriesBuilder {
                 self.count = 2;
                 None
             }
-            // Two timestamps that are not adjacent gain nothing as a series. The second may still
+            // A series of two timestamps that are not adjacent saves nothing. The second may still
             // begin a series.
             2 if self.step > 1 => {
                 let done = Entry::single(self.first);

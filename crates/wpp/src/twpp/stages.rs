@@ -35,8 +35,8 @@ pub struct Stages {
     pub call_graph_plain: u64,
     /// The size of the compressed dynamic call graph (Table 3).
     pub call_graph_compressed: u64,
-    /// The size of the dynamic call graph in memory, where equal subtrees are shared (not in the
-    /// paper).
+    /// The size of the dynamic call graph in memory, where equal subtrees are shared. The paper has
+    /// no such form.
     pub call_graph_shared: u64,
     /// The size of the original path traces (Table 1), with a word for each executed block.
     pub original: u64,
