@@ -56,7 +56,7 @@ pub struct Index {
     pub first: u64,
     /// The number of blocks executed up to the trace's end.
     pub length: u64,
-    /// The number of traced instructions, without those of functions that were left out.
+    /// The number of traced instructions, without the instructions of functions that were left out.
     pub statements: u64,
     /// The functions that were left out.
     pub left_out: LeftOut,

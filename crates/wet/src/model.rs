@@ -115,8 +115,8 @@ impl NodeModel {
         self.variables.len() + self.reads.len()
     }
 
-    /// Returns the column of an event, which has data for the executions with the event. These
-    /// columns follow the columns of the inputs.
+    /// Returns the column of an event, which has data for the executions with the event. The
+    /// columns of events follow the columns of the inputs.
     pub(crate) fn of_event(&self, event: Event) -> usize {
         self.inputs() + event as usize
     }

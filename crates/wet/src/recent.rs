@@ -66,7 +66,7 @@ impl Recent {
         self.dropped
     }
 
-    /// Returns an epoch by its position. This counts as a use.
+    /// Returns an epoch by its position, and counts this as a use.
     pub(crate) fn get(&mut self, position: usize) -> Option<Loaded> {
         let (loaded, _, used) = self.epochs.get_mut(&position)?;
         self.uses += 1;

@@ -46,7 +46,7 @@ pub(crate) struct Column {
     /// For a read, the node's execution that has the first label. Each later execution also has a
     /// label.
     pub first: u64,
-    /// The positions of the labels, chunk by chunk.
+    /// The position of each chunk of labels.
     pub chunks: Vec<u32>,
     /// The end of the last chunk.
     pub end: u32,
@@ -95,7 +95,7 @@ pub(crate) struct Copies {
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch. Each column consists of chunks, so its labels do not move when it
+/// The labels of a stretch. A column consists of chunks, so its labels do not move when the column
 /// grows.
 ///
 /// Most labels have the same pattern as the previous label, and take one word.

@@ -175,7 +175,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes the builder omit the data that these functions read or compute, except values that
-    /// other functions take from them.
+    /// other functions use.
     pub(crate) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,

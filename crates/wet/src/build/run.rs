@@ -230,9 +230,9 @@ pub struct Run<'a, S: Segments> {
     /// read without the rest of the run.
     pub window: RangeInclusive<u64>,
     /// The functions to leave out. Their reads and computations are not stored, except values that
-    /// other functions take from them.
+    /// other functions use.
     pub left_out: &'a LeftOut,
-    /// The place where the run was stopped from outside, if it was
+    /// The place where the run was stopped from outside, if it was stopped
     /// ([`stopped_before`](afterimage_machine::stopped_before)).
     pub stopped: Option<StoppedBefore>,
     /// The approximate count of numbers in an epoch, usually [`EPOCH`](Self::EPOCH).

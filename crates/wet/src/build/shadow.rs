@@ -21,12 +21,12 @@ const FEW: usize = 16;
 ///
 /// A page that one write filled has one entry. A page that few writes touched has a list of parts.
 /// Other pages have an entry for each word. If the bytes of a word do not come in order from one
-/// write, each byte has an entry. These entries take more memory than their page, so the oldest
-/// pages are packed when there are many.
+/// write, each byte has an entry. These entries take more memory than their page, so the oldest of
+/// these pages are packed when there are many.
 pub(super) struct Shadow {
     pages: Vec<Page>,
     /// Pages with entries for words, the oldest first. Some pages are listed twice, or no longer
-    /// have such entries.
+    /// have entries for words.
     open: VecDeque<u32>,
     /// The size in bytes of all entries for words.
     taken: usize,
@@ -90,7 +90,8 @@ pub(super) struct Entry {
     pub cost: u8,
 }
 
-/// An optional entry as two numbers. Returning it through memory would stall the processor.
+/// An optional entry as two numbers, which are returned in registers. Returning them through memory
+/// would stall the processor.
 #[derive(Clone, Copy)]
 struct Answer(u64, u32);
 
@@ -125,9 +126,8 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and the length of a range that begins with the byte and was
-    /// written at once. The range found may be shorter than the longest possible range, because it
-    /// is found quickly.
+    /// Returns the entry of a byte, and the length of a range from that byte on that was written at
+    /// once. The search is quick, so it may miss the end of a longer range.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -398,9 +398,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of a byte, and the length of a range that begins with the byte and was
-    /// written at once. The range found may be shorter than the longest possible range, because it
-    /// is found quickly.
+    /// Returns the entry of a byte, and the length of a range from that byte on that was written at
+    /// once. The search is quick, so it may miss the end of a longer range.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);

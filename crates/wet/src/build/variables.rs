@@ -14,7 +14,7 @@ pub(super) struct Written {
     pub node: NodeId,
     /// The number of the node's execution.
     pub execution: u64,
-    /// The number of nodes that the activation had executed by then, including this one.
+    /// The number of nodes that the activation had executed by then, including this node.
     pub step: u64,
     /// The cost of the variable's value.
     pub cost: u32,
@@ -226,7 +226,7 @@ impl Activations {
     }
 }
 
-/// Access to the innermost activation.
+/// Gives access to the innermost activation.
 #[derive(Default)]
 pub(super) struct Innermost<'a> {
     variables: &'a mut [Packed],

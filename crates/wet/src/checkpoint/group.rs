@@ -26,7 +26,7 @@ pub(super) struct Recorded {
     pub lines: Vec<Lines>,
     /// The times of the last writes to words, relative to the interval's beginning.
     pub times: Vec<u64>,
-    /// The sites that wrote each word.
+    /// The sites that wrote each word, as the number of a list.
     pub lists: Vec<u32>,
 }
 
@@ -231,8 +231,8 @@ struct Written {
 }
 
 impl Written {
-    /// Returns whether these lines continue `last`. Both must have the same masks, and lines that
-    /// are stored individually.
+    /// Whether these lines continue `last`. This requires equal masks, and lines that are stored
+    /// individually.
     fn goes_on(&self, last: &Self) -> bool {
         let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
         self.told == LineForm::Each

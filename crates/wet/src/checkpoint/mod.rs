@@ -1,5 +1,5 @@
-//! Stores checkpoints of the machine and the changes to memory between them. They give the state at
-//! any time without following the run from its beginning.
+//! Stores checkpoints of the machine and the changes to memory between them. With them, the state
+//! at any time can be restored without following the run from its beginning.
 //!
 //! A run is cut into *intervals* of about [`INTERVAL`] instructions. Each interval is stored with a
 //! checkpoint of the machine at its end, and with the bytes of all *words* of [`WORD`] bytes that

@@ -133,7 +133,7 @@ impl Recorder {
                 let length = lines.count as usize * LINE as usize;
                 return self.words.extend_from_slice(&memory[..length]);
             }
-            // All words are equal, so the first one suffices.
+            // All words are equal, so the first word suffices.
             _ => lines.kept() & 1,
         };
         for range in bytes_of(bytes) {
@@ -161,7 +161,7 @@ impl Recorder {
 /// Returns the word that fills a page, if all its words are equal.
 fn the_word(page: &[u8; PAGE]) -> Option<[u8; 4]> {
     let word = page.first_chunk::<4>()?;
-    // Compares the page with itself, shifted by four bytes.
+    // Compare the page with itself, shifted by four bytes.
     (page[..PAGE - 4] == page[4..]).then_some(*word)
 }
 

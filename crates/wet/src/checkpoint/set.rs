@@ -47,7 +47,7 @@ impl FromIterator<Span> for Set {
 }
 
 impl Set {
-    /// Adds lines if they have words. They must come after all lines of the set.
+    /// Adds lines if they have words. The lines must come after all lines of the set.
     pub fn push(&mut self, span: Span) {
         if span.mask == 0 || span.count == 0 {
             return;
@@ -191,7 +191,7 @@ pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16,
     }
 }
 
-/// Encodes ascending spans: their number, the gaps between them in lines, their lengths in lines
+/// Encodes ascending spans as their number, the gaps between them in lines, their lengths in lines
 /// minus 1, the lower halves of their masks, and the upper halves.
 pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8>) {
     put(out, spans.clone().count() as u64);

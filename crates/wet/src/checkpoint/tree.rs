@@ -59,8 +59,8 @@ fn has<T: Tree>(
     Ok(what.of(&sets).get(key) & mask != 0)
 }
 
-/// Returns the first or last interval below a vertex that wrote, or read, one of these words. The
-/// interval must exist.
+/// Returns the first or last interval below a vertex that wrote, or read, one of these words. There
+/// must be at least one.
 fn below<T: Tree>(
     tree: &T,
     what: What,

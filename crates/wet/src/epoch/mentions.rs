@@ -61,8 +61,8 @@ impl Mention {
 pub(crate) type Mentions = HashMap<Target, Vec<Mention>, FxBuildHasher>;
 
 impl Epoch {
-    /// Returns the mentions of each write, in the order of nodes. Time: O(entries and patterns). No
-    /// stream is decoded.
+    /// Returns the mentions of each write, in the order of nodes. Time: O(entries and patterns).
+    /// Decodes no stream.
     ///
     /// # Errors
     /// Returns an error if the epoch is damaged.

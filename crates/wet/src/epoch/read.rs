@@ -46,7 +46,8 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// The execution after which the node had executed this many times by the time of the label.
+    /// The execution that comes this many executions before the node's latest execution at the time
+    /// of the label.
     Ago(u64),
     /// The execution with this number.
     Number(u64),

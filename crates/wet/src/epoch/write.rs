@@ -1,4 +1,4 @@
-//! Encodes epochs, on several threads.
+//! Encodes epochs on several threads.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

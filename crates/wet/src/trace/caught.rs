@@ -67,8 +67,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the catch of the exception with which an execution ends, or `None` if the exception
-    /// was not caught.
+    /// Returns the exception with which an execution ends, or `None` if no handler caught the
+    /// exception.
     pub(super) fn catch(&self, thrower: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let kept = self.kept(thrower, compiled.model.of_event(Event::Caught))?;
@@ -149,7 +149,7 @@ where
 
     /// Returns the execution that begins by handling the exception that an execution throws.
     /// Returns `None` if the execution throws nothing. Also returns `None` if no execution handles
-    /// the exception, because the activation that caught it returned its values.
+    /// the exception, because the activation that caught it returned the exception's values.
     ///
     /// # Errors
     /// Returns an error if the trace is damaged or incomplete.

@@ -11,7 +11,7 @@ use super::source::{Source, Step};
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::{Event, ReadFrom, read_from};
 
-/// The bits of a value, and the bits of its upper half if it is a vector.
+/// The bits of a value. The second number is the upper half of a vector.
 pub type Bits = (u64, u64);
 
 /// A register of an execution.

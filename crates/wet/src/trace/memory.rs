@@ -18,7 +18,7 @@ const MOST_COPIES: u32 = 256;
 #[derive(Clone, Copy)]
 struct Wanted {
     memory: u32,
-    /// The execution and the register that have the address of the load.
+    /// The execution and the register that hold the address of the load.
     base: (Instance, u32),
     offset: u64,
     length: usize,

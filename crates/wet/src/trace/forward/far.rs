@@ -44,7 +44,8 @@ where
             if self.cursor.depth() == depth {
                 return Ok(());
             }
-            // The execution belongs to another activation of the function, called from this one.
+            // The execution belongs to another activation of the function, which this activation
+            // called.
             self.skip(depth)?;
             match self.cursor.visit() {
                 Some(visit) if visit.start <= end => from = visit.start,

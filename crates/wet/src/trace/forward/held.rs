@@ -22,9 +22,9 @@ pub struct Held {
     pub registers: Box<[Register]>,
 }
 
-/// An activation that has the value, or to which it may return.
+/// An activation that has the value, or to which the value may return.
 pub(super) struct Frame<'a, S: Segments> {
-    /// The number of open activations, this one included.
+    /// The number of open activations, including this activation.
     pub depth: usize,
     /// The variables that hold the value, ascending.
     pub held: Vec<u32>,
@@ -80,7 +80,7 @@ const PATIENCE: u32 = 256;
 ///
 /// Walks along the path while a variable holds the value, and skips calls to which the value is not
 /// passed. Time: O(nodes executed in these activations). For a long stretch that does not touch the
-/// value, the walk takes only O(log n) for each node of the function that does.
+/// value, the walk takes only O(log n) for each of the function's nodes that touch it.
 pub struct Holders<'t, 'a, S: Segments, E> {
     pub(super) trace: &'t WholeTrace<'a, S, E>,
     /// A cursor at the next execution to examine.

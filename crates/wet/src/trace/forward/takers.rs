@@ -30,7 +30,7 @@ pub struct TakenBy {
 ///
 /// Walks along the executions that write or read the same table or size, until all written
 /// positions have been written again. Takes time linear in these executions. For elements, the walk
-/// also computes the operands of their instructions.
+/// also computes the operands of the instructions.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     definition: Option<(Instance, usize)>,
