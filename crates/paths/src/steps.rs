@@ -43,9 +43,9 @@ pub(crate) struct Written<'a> {
 /// The actions on the accumulator before and after an edge writes bits.
 struct EdgeSteps {
     step: Option<Step>,
-    /// Whether the local does not contain the accumulator beforehand.
+    /// Whether to load the accumulator first, because the local does not contain it.
     load: bool,
-    /// Whether the local does not contain the accumulator afterwards.
+    /// Whether to save the accumulator afterwards, because the local does not keep it.
     save: bool,
 }
 

@@ -76,8 +76,8 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     }
     let mut trust = Trust::default();
     let mut used = false;
-    // If a model helps none of the blocks that prime it, it is created again only when another
-    // block is tried.
+    // If all priming blocks are short, the model is created only when predictors are tried on
+    // another block.
     let mut model = None;
     if primes.iter().any(|&index| blocks[index].len() > SHORT) {
         let mut primed = primer.fresh();

@@ -255,7 +255,7 @@ impl LookupTables {
         }
     }
 
-    /// Returns the place of a start's table, if it has one.
+    /// Returns the state of a start's table, which includes the table's place if it exists.
     fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> TableState {
         match tables.place(function, start) {
             Some(&mut place) if place > WARM => TableState::At(place),
@@ -339,7 +339,7 @@ impl LookupTables {
     }
 }
 
-/// Whether a start has a table.
+/// The state of a start's table.
 enum TableState {
     At(u32),
     /// The start gets a table if it is visited more often.

@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 /// The meaning of a vertex for the reader of witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Witnesses determine how control continues, if several edges leave it.
+    /// Witnesses determine how control continues, if several edges leave the vertex.
     Plain,
     /// A call to a function that writes nothing. The call is transparent, and the callee determines
     /// how control continues.

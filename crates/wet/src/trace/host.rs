@@ -14,7 +14,7 @@ const CALLS: usize = 512;
 const BYTES: usize = 256 << 10;
 /// The approximate size in bytes of the blocks kept in memory.
 const KEPT: usize = 128 << 20;
-/// The maximum number of ranges that describe the reads of a block's calls.
+/// The maximum number of ranges that cover the host's reads in a block's calls.
 const RANGES: usize = 64;
 
 /// A call to a host function.

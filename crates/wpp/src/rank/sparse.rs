@@ -31,9 +31,9 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Counts nodes. Returns `None` if too many symbols have occurrences. Time: linear in the rules
-    /// that have occurrences and in the occurrences of these rules. The first call for a segment is
-    /// also linear in its grammar.
+    /// Counts the occurrences of nodes. Returns `None` if too many symbols have occurrences. Time:
+    /// linear in the rules that have occurrences and in the occurrences of these rules. The first
+    /// call for a segment is also linear in its grammar.
     pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
