@@ -1,7 +1,7 @@
 //! Plans how a run records its path, and reads the path back.
 //!
-//! A run can record its path in two ways, by witnesses on edges (Ball and Larus, "Optimally
-//! Profiling and Tracing Programs", 1992, section 4) or by path numbers (Ball and Larus, "Efficient
+//! A run can record its path in two ways. It writes witnesses on edges (Ball and Larus, "Optimally
+//! Profiling and Tracing Programs", 1992, section 4), or path numbers (Ball and Larus, "Efficient
 //! Path Profiling", 1996). The crate does no input or output. It computes a plan and, from the bits
 //! that a run wrote, the sequence of the run's paths.
 

@@ -1,10 +1,10 @@
 //! Numbers the paths of one function (Ball and Larus, "Efficient Path Profiling", 1996, section 3).
 //!
-//! A path begins at a *start*. Starts are the root, the vertex after a call, a loop's header, a
-//! dispatch vertex or one of its handlers, the vertex after a loop, and any place where too many
-//! paths would meet. A path ends when control reaches a start, makes a call, or leaves the
-//! function. Each edge has a value. The start and the sum of the values along a path identify the
-//! path. The sum is less than the number of paths that begin at the start.
+//! A path begins at a *start*. Starts are the root, the vertices after calls and loops, the headers
+//! of loops, dispatch vertices and their handlers, and places where too many paths would meet. A
+//! path ends when control reaches a start, makes a call, or leaves the function. Each edge has a
+//! value. The start and the sum of the values along a path identify the path. The sum is less than
+//! the number of paths that begin at the start.
 
 mod shorter;
 

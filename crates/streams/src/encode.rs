@@ -133,7 +133,7 @@ impl Trust {
     }
 
     /// Returns the size up to which a predicted block is accepted without trying other codecs, if
-    /// such a size is known.
+    /// that size is known.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;
         (3 * with <= 2 * without).then_some(without * 3 / 4)

@@ -6,7 +6,7 @@
 
 use afterimage_machine::{Code, NodeCode};
 
-/// The ordinal that stands for none.
+/// Marks an instruction without an ordinal.
 const NONE: u32 = u32::MAX;
 
 /// The inputs and the writes of a node.

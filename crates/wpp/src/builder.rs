@@ -46,8 +46,8 @@ pub struct Builder {
     lists: Lists,
     /// The open activations, outermost first.
     frames: Vec<Frame>,
-    /// The loops around the innermost activation's current position. Each activation has a list of
-    /// its own, and two lists for each of these loops. One holds the iterations, and the other the
+    /// The loops around the innermost activation's current position. Each activation has its own
+    /// list, and two lists for each of these loops. One holds the iterations, and the other the
     /// current iteration. The host has the same lists.
     place: LoopNest,
     before: u64,

@@ -14,7 +14,7 @@ use crate::rank::SHARE;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, WholePath};
 
-/// Defines how many marks each executed block has.
+/// Defines the number of marks that each executed block has.
 pub trait Marking {
     /// Returns the positions of the node's blocks that have marks regardless of what was executed
     /// before, ascending. The position of a block with several marks is repeated.

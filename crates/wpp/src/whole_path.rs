@@ -42,7 +42,7 @@ pub struct WholePath<S> {
 /// The number of segments that the other thread may open before they are needed.
 const AHEAD: usize = 8;
 
-/// The open segments, and those that are being opened.
+/// The open segments, and the segments that are being opened.
 struct Cache {
     open: Recent<Measured>,
     opening: Vec<usize>,

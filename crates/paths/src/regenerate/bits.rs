@@ -54,7 +54,7 @@ impl Bits {
         self.next
     }
 
-    /// Continues in a word of which `left` bits are left.
+    /// Continues in a word that has `left` bits left.
     pub(super) fn go_on(&mut self, word: u64, left: u32) {
         (self.word, self.left) = (word, left);
     }

@@ -4,7 +4,7 @@
 //! less. It forbids only directed cycles and diamonds. Finding the cheapest set is NP-complete, so
 //! this module tries to delete each witness once, hottest first. On ten real programs, this saves 0
 //! to 3 % of the witnesses with heuristic weights, and less than 0.5 % with weights from the same
-//! run, so the spanning tree is nearly optimal. Starting without a tree, with all edges writing,
+//! run. So the spanning tree is nearly optimal. Starting without a tree, with all edges writing,
 //! gave the same result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -165,7 +165,7 @@ impl Trial<'_, '_> {
 }
 
 /// Adds to a region the vertices that reach it silently. After a vertex where other functions
-/// write, a new search for a witness begins, so paths do not lead through such a vertex.
+/// write, a new search for a witness begins, so paths do not lead through that vertex.
 fn backwards(
     view: &TraceGraph<'_>,
     placement: &Placement,

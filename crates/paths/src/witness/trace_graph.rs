@@ -37,7 +37,7 @@ impl<'a> TraceGraph<'a> {
     }
 
     /// Returns a graph with roles. `mute` selects the edges that cannot carry a witness. No cycle,
-    /// directed or not, may consist only of these edges, and no branch may have such an edge.
+    /// directed or not, may consist only of these edges, and none of them may leave a branch.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,

@@ -164,7 +164,7 @@ pub(crate) fn replace_predicted(
     keep_predicted(0, block, write)
 }
 
-/// Appends a predicted block, if `write` can write it. Returns whether the block was appended.
+/// Appends a predicted block, if `write` succeeds. Returns whether the block was appended.
 pub(crate) fn push_predicted(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Option<u8>,

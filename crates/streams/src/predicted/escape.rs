@@ -1,5 +1,5 @@
 //! Codes a value that no prediction matched, by its magnitude. Its number of bits, the bits below
-//! the leading bit, and the lowest bits (alignment) are modelled. The bits in between are not.
+//! the leading bit, and the lowest bits (alignment) are modelled. The other bits are not modelled.
 
 use super::coder::{Coder, Probability};
 use crate::bits;

@@ -5,9 +5,9 @@
 //! of two differences (DFCM; Goeman, Vandierendonck and De Bosschere 2001), finite contexts of one
 //! value, last stride, and last values. Each predictor in turn offers its prediction, unless it has
 //! none or an earlier predictor offered the same. The answer's probability depends on the
-//! predictor, its confidence, how many others agree, and how the last two values were found. So a
-//! hit costs a hundredth of a bit where hits are the rule, and a miss costs less where misses are
-//! frequent.
+//! predictor, its confidence, the number of other predictors that agree, and the outcomes of the
+//! last two values. So a hit costs a hundredth of a bit where hits are the rule, and a miss costs
+//! less where misses are frequent.
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;

@@ -6,7 +6,7 @@ use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 use super::{DEAREST, KEPT};
 use crate::model::{NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
-/// A set of inputs of a node. The last bit stands for all inputs from its position on.
+/// A set of inputs of a node. The last bit represents all inputs from its position on.
 pub(super) type Mask = u64;
 
 fn bit(input: usize) -> Mask {
@@ -51,7 +51,7 @@ impl Masks {
             let mut operands = [inst.a, inst.b, inst.c];
             let count = match (read_from(inst.code), write_to(inst.code)) {
                 (Some(ReadFrom::Memory), _) => match inst.code {
-                    // A vector's unchanged lanes count like the address.
+                    // A vector's unchanged lanes are treated like the address.
                     Code::LoadVector(load) => 1 + usize::from(load.keeps()),
                     _ => 1,
                 },

@@ -285,7 +285,7 @@ impl NodeTable {
 }
 
 impl Node {
-    /// Returns the number of the input that stands for an event of the current node.
+    /// Returns the number of the input that represents an event of the current node.
     pub(super) fn of_event(&self, event: Event) -> usize {
         self.count as usize + event as usize
     }

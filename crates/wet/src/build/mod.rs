@@ -101,7 +101,7 @@ pub(crate) struct Resumed<'a> {
 #[derive(Clone, Copy)]
 struct Current {
     node: NodeId,
-    /// The number of the node's executions, including this one.
+    /// The number of the node's executions, including the current execution.
     count: u64,
 }
 

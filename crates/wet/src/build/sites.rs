@@ -10,7 +10,7 @@ pub(super) const EXECUTION_BITS: u32 = 36;
 const OFFSET_BITS: u32 = 4;
 /// The bit position of the site's number.
 const SITE_SHIFT: u32 = EXECUTION_BITS + OFFSET_BITS;
-/// The flag of definitions in which successive bytes are successive bytes of a value.
+/// The flag of a definition that steps. Its successive bytes are successive bytes of a value.
 const STEPPING: u64 = 1 << 63;
 
 /// The largest execution number that fits.
@@ -73,7 +73,7 @@ impl Def {
         self.site() <= HOST
     }
 
-    /// Whether `length` bytes, beginning with this one, can belong to one write.
+    /// Whether `length` bytes, beginning with this byte, can belong to one write.
     #[inline]
     pub(super) fn fits(self, length: u64) -> bool {
         self.0 & STEPPING == 0 || u64::from(self.offset()) + length <= 1 << OFFSET_BITS

@@ -11,7 +11,8 @@
 //! a moment examines only a few sets per level.
 //!
 //! Words written by the host are already in the log, so they are left out. Checkpoints depend only
-//! on the run, so checkpoints of parts of a run have the same bytes as those of the whole run.
+//! on the run, so checkpoints of parts of a run have the same bytes as checkpoints of the whole
+//! run.
 
 mod cache;
 mod file;

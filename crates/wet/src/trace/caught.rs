@@ -33,8 +33,8 @@ pub(super) struct Carried {
 
 impl Caught {
     /// Returns the part that a variable receives, or `None` if it receives none. The variable after
-    /// the values stands for the reference. If the handler receives no reference, this variable is
-    /// never queried.
+    /// the values holds the reference. If the handler receives no reference, this variable is never
+    /// queried.
     pub(super) fn part(self, variable: u32) -> Option<Carried> {
         self.part_at(variable.checked_sub(self.first)?)
     }

@@ -198,7 +198,7 @@ where
     }
 
     /// Returns a value that a function returned because the function's own label caught the value.
-    /// `back` is the number of values that follow it.
+    /// `back` is the number of values that follow this value.
     fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;

@@ -98,7 +98,7 @@ pub(super) enum Step {
         thrower: Instance,
         /// The part of the exception.
         part: Carried,
-        /// The number of values that follow this one.
+        /// The number of values that follow this value.
         back: u64,
     },
 }

@@ -5,7 +5,7 @@ use afterimage_ids::{FuncId, RuleId};
 use crate::Kind;
 use crate::measures::Measured;
 
-/// The index that stands for no entry.
+/// Marks the absence of an entry.
 const NONE: u32 = u32::MAX;
 
 /// The occurrences of each rule, by the function of the innermost activation around the occurrence,

@@ -18,9 +18,9 @@
 //! # Steps
 //!
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
-//! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
-//! symbols in the body, and the number of executions. So the end of a loop is coded at the point
-//! where the program decides to leave the loop. Activations, and long recurring sequences
+//! `End`. A repetition is its body's steps, then `Loop`. The `Loop` step gives the number of
+//! preceding symbols in the body, and the number of executions. So the end of a loop is coded at
+//! the point where the program decides to leave the loop. Activations, and long recurring sequences
 //! (`Sequence`, their steps, `End`), are numbered in the order of their ends. A later occurrence is
 //! only `Again` and this number.
 //!
@@ -36,8 +36,8 @@
 //! Five contexts record what has followed so far. The first is the last node. The second is the
 //! last node and the number of consecutive nodes with the same end, which are the iterations of an
 //! innermost loop. The others are the last 2, 3 and 6 nodes of the activation, with the calls
-//! between them folded in. Each context remembers up to three candidates and how often they
-//! followed.
+//! between them folded in. Each context remembers up to three candidates, each with the number of
+//! times that it followed.
 //!
 //! In most cases, only one step has ever followed in the longest context. Such a step takes one
 //! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
@@ -138,7 +138,7 @@ pub enum CodecError {
 /// Encodes a segment. Time: linear in its steps. There are at most 8 million steps, or a few for
 /// each symbol if that is more.
 ///
-/// `contexts` is indexed by node. It may be empty or too short.
+/// `contexts` is indexed by node. It may have fewer entries than there are nodes.
 ///
 /// # Panics
 /// Panics if the grammar is not sound.
@@ -234,8 +234,8 @@ pub fn decode(
     finish(before, length, open, root, grammar)
 }
 
-/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. Its execution and counts are
-/// those of the encoded segment. However, rules are rebuilt by folding, unused rules are removed,
+/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. It has the execution and the
+/// counts of the encoded segment. However, rules are rebuilt by folding, unused rules are removed,
 /// and neighbours in the root are merged.
 ///
 /// # Errors

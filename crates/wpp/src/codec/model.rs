@@ -208,7 +208,7 @@ impl<'a> Model<'a> {
         Ok(step)
     }
 
-    /// Codes how often a loop's body was executed.
+    /// Codes the number of times that a loop's body was executed.
     fn times(
         &mut self,
         coder: &mut impl Coder,

@@ -31,21 +31,21 @@ impl Slot {
         Token(!self.tokens[at])
     }
 
-    /// Returns how often a candidate followed.
+    /// Returns the number of times that a candidate followed.
     #[inline]
     fn at(&self, at: usize) -> u32 {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// If only one token has ever followed, returns how often it did. Returns 0 if no token has
-    /// followed, and `None` if several have.
+    /// If only one token has ever followed, returns the number of times that it did. Returns 0 if
+    /// no token has followed, and `None` if several have.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
         (counts <= MOST).then_some(counts)
     }
 
-    /// Returns how often a token followed.
+    /// Returns the number of times that a token followed.
     #[inline]
     pub(super) fn count(&self, token: Token) -> u32 {
         let mut count = 0;

@@ -19,9 +19,9 @@ impl<S: Segments> Cursor<'_, S> {
     /// if the activation, or the path, begins with the current execution. The cursor then does not
     /// move.
     ///
-    /// A step takes O(depth of the grammar), no matter how much the callees executed. If callees
-    /// are open at the beginning or the end of a segment, a step may examine each item of the
-    /// segment's root.
+    /// A step takes O(depth of the grammar), regardless of how much the callees executed. If
+    /// callees are open at the beginning or the end of a segment, a step may examine each item of
+    /// the segment's root.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read. The cursor then stays in place.

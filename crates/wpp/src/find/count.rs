@@ -133,8 +133,8 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The outcome of this symbol is known, so those of the surrounding rules may be known,
-            // too.
+            // The outcome of this symbol is known, so the outcomes of the surrounding rules may be
+            // known, too.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;

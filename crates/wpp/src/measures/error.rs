@@ -9,7 +9,7 @@ pub enum CheckError {
     /// A rule's symbols do not begin where the symbols of the previous rule end.
     #[error("the symbols of {0} do not follow those of the previous rule")]
     Gap(RuleId),
-    /// A rule has more symbols than exist.
+    /// A rule has more symbols than there are.
     #[error("{0} has more symbols than there are")]
     Beyond(RuleId),
     /// There are symbols after the symbols of the last rule.

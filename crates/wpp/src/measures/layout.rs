@@ -17,7 +17,7 @@ use crate::{Kind, Node, Segment, Symbol};
 pub(crate) struct Word(u32);
 
 impl Word {
-    /// The word that stands for no symbol.
+    /// Marks the absence of a symbol.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     /// Returns the symbol for the rule at this position.

@@ -19,7 +19,7 @@ pub(crate) struct Use {
     pub(crate) at: u32,
 }
 
-/// The number that stands for the root. It is above the numbers of all rules.
+/// The number that represents the root. It is above the numbers of all rules.
 const ROOT: u32 = u32::MAX;
 
 /// The occurrences of each symbol, in the order of the rules.
@@ -98,7 +98,7 @@ impl Uses {
     /// Returns the occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
-        // The slots after those of the nodes belong to rules.
+        // The slots after the nodes' slots belong to rules.
         let slot = if slot < self.nodes { slot } else { usize::MAX };
         self.of(slot)
     }

@@ -162,7 +162,7 @@ fn before(sums: &[(u32, u64)], place: u32) -> u64 {
 }
 
 /// Returns the position of the symbol with the occurrence that `others` earlier occurrences
-/// precede. That occurrence must exist. Subtracts the occurrences before that position from
+/// precede. The occurrence must exist. Subtracts the occurrences before that position from
 /// `others`.
 fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);

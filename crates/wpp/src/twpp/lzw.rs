@@ -101,7 +101,7 @@ impl LzwEncoder {
 }
 
 /// Decodes compressed bytes in constant memory. The encoder does not mark the end, so the reader
-/// must know how many bytes were written.
+/// must know the number of plain bytes.
 #[derive(Clone, Debug)]
 pub struct LzwDecoder<'a> {
     rest: &'a [u8],

@@ -25,8 +25,8 @@ pub struct TimestampedTrace<B = Box<[u8]>> {
 pub struct BadTrace(pub(super) &'static str);
 
 impl TimestampedTrace {
-    /// Transforms a sequence of blocks. Time: O(n). Memory is proportional to the series, not to
-    /// the steps.
+    /// Converts a sequence of blocks to a timestamped trace. Time: O(n). Memory is proportional to
+    /// the series, not to the steps.
     pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let mut builder = super::TimestampedBuilder::default();
         for block in blocks {

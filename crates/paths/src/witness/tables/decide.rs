@@ -58,8 +58,8 @@ impl Table {
 
     /// Records, for branches that see this edge, the edge through which they see it. Covers all
     /// these branches, or up to twice the number needed to find `wanted`. Returns `false` if
-    /// `wanted` does not see the edge. No branch sees a call that writes, so walking back past such
-    /// a call meets no branch.
+    /// `wanted` does not see the edge. No branch sees a call that writes, so a walk back past that
+    /// call meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];

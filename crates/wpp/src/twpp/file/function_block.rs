@@ -18,8 +18,8 @@ pub(super) struct Lengths {
     pub(super) paths: u64,
 }
 
-/// Returns the block of a function, with the lengths of the traces and the dictionaries, and the
-/// three parts.
+/// Encodes the block of a function, which holds the lengths of the traces and the dictionaries, and
+/// the three parts.
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);

@@ -1,5 +1,5 @@
-//! Computes fingerprints of block sequences. The fingerprint of a concatenation follows from those
-//! of its parts (Karp and Rabin 1987).
+//! Computes fingerprints of block sequences. The fingerprint of a concatenation follows from its
+//! parts' fingerprints (Karp and Rabin 1987).
 
 use std::hash::{BuildHasher, RandomState};
 
