@@ -211,7 +211,7 @@ impl<'s, 'p> Counting<'s, 'p> {
     }
 
     /// Returns the outcome of a symbol for the surrounding activation. A call leaves its caller's
-    /// state unchanged, except for the parts that may follow.
+    /// state unchanged, except for the parts that may begin next.
     fn seen_from_outside(&mut self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
         let rule = symbol.as_rule().map(|rule| self.search.rule(rule).kind);
         match rule {
