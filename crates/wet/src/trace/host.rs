@@ -203,8 +203,8 @@ impl HostCalls {
 
     /// Returns the number, among all calls, of one of the guest's calls.
     pub fn number_of(&self, of_guest: u64) -> u64 {
-        // All calls before the host's own call number i, except i of them, were made by the guest.
-        // The host's own calls are counted from 0.
+        // The guest made all calls before the host's own call number i, except i of them. The
+        // host's own calls are counted from 0.
         let (mut low, mut high) = (0, self.by_itself.len());
         while low < high {
             let middle = low + (high - low) / 2;

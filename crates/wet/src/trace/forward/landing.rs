@@ -225,8 +225,8 @@ where
         self.give_to_caller(handler, FollowedResults::These(got))
     }
 
-    /// Whether the execution after an exception is a handler of the activation that caught it.
-    /// `depth` must be the depth of that activation.
+    /// Whether the execution after an exception is a handler of the activation that caught the
+    /// exception. `depth` must be the depth of that activation.
     fn handles(&self, depth: usize, landed: Visit) -> Result<bool, Failure<S, E>> {
         let compiled = self.trace.compiled(landed.node)?;
         let body = self.trace.body(compiled.code.function)?;

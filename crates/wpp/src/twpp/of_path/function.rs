@@ -76,7 +76,7 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
 struct PathsOfFunction {
     table: PathTable,
     own: OwnTraces,
-    /// The number of the unique trace for each sequence of `own` that a whole call executes.
+    /// For each sequence of `own` that a whole call executes, the number of its unique trace.
     numbers: FxHashMap<Sequence, u32>,
     /// A reusable builder for the trace of a rule.
     scratch: PathBuilder,
