@@ -4,7 +4,7 @@
 //! with payload zero. The rule holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`,
 //! `floor`, `trunc`, `nearest`, the fused operators, `promote` and `demote`. It does not hold for
 //! `abs`, `neg`, `copysign`, `pmin`, `pmax`, `reinterpret`, loads and selections. These only move
-//! or change bits, including those of a signalling NaN.
+//! or change bits, including the bits of a signalling NaN.
 
 /// Operations that WebAssembly's operators need in addition to the arithmetic of [`f32`] and
 /// [`f64`].
@@ -44,8 +44,7 @@ macro_rules! floats {
                 })
             }
 
-            // If either operand is a NaN, so is the value whose bits combine the bits of both
-            // operands.
+            // If either operand is a NaN, combining the bits of both operands gives a NaN.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
                 let least = if self < other {

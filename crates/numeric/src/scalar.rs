@@ -8,13 +8,13 @@ use crate::integer::Integer;
 use crate::value::Value;
 
 /// Generates [`Scalar`] from the table below. A row holds the operator's wasmparser name, its name
-/// in the text format, its operands and result as Rust types (signed or unsigned as the operator
-/// reads them), and its value. A row with `or trap` may return early.
+/// in the text format, its operands and result as Rust types, and its value. The types are signed
+/// or unsigned as the operator reads them. A row with `or trap` may return early.
 macro_rules! scalars {
     ($($variant:ident $name:literal
         ($a:ident: $ta:ident $(, $b:ident: $tb:ident)?) -> $result:ident $(or $trap:ident)? = $value:expr;)*) => {
-        /// A numeric operator that takes one or two scalars and yields one scalar, without
-        /// immediate and without memory.
+        /// A numeric operator that takes one or two scalars and yields one scalar, without an
+        /// immediate or a memory access.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar {

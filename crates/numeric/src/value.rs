@@ -1,7 +1,7 @@
 use wasmparser::ValType;
 
-/// A Rust type for a scalar WebAssembly type, and its zero-extended form in 64 bits. Reading it
-/// ignores bits above the type's width.
+/// A Rust type for a scalar WebAssembly type, and its zero-extended form in 64 bits. Conversion
+/// from this form ignores bits above the type's width.
 pub(crate) trait Value {
     const TYPE: ValType;
 

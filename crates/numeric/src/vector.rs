@@ -34,8 +34,8 @@ pub enum Immediate {
 macro_rules! vectors {
     ($($variant:ident $({ $immediate:ident })? $name:literal
         ($a:ident: $ta:ty $(, $b:ident: $tb:ty $(, $c:ident: $tc:ty)?)?) -> $result:ty = $value:expr;)*) => {
-        /// A vector operator that takes one to three operands and yields one result, without
-        /// memory.
+        /// A vector operator that takes one to three operands and yields one result, without a
+        /// memory access.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Vector {
@@ -96,7 +96,8 @@ macro_rules! vectors {
             /// not have are ignored.
             ///
             /// Scalars occupy the lowest bits. Higher bits are ignored in operands and zero in
-            /// results. A lane number counts modulo the number of lanes, a byte number modulo 32.
+            /// results. A lane number counts modulo the number of lanes, and a byte number modulo
+            /// 32.
             pub fn eval(self, immediate: u128, operands: [u128; 3]) -> u128 {
                 let [first, second, third] = operands;
                 match self {

@@ -59,8 +59,8 @@ impl EntryIds {
         }
     }
 
-    /// Returns the number of a function and its width in bits (0 if it is the only one of its
-    /// type), if the function has one.
+    /// Returns a function's number and the number's width in bits, or `None` if the function has no
+    /// number. The width is 0 if no other numbered function has the same type.
     pub fn of(&self, function: FuncId) -> Option<(u32, u8)> {
         self.ids.get(function.index()).copied().flatten()
     }

@@ -1,9 +1,9 @@
 //! Plans how a run records its path, and reads the path back.
 //!
-//! A run can record its path in two ways, by witnesses on edges (Ball and Larus, "Optimally
-//! Profiling and Tracing Programs", 1992, section 4) or by path numbers (Ball and Larus, "Efficient
-//! Path Profiling", 1996). The code is pure. Its output is a plan and, from the bits that a run
-//! wrote, the sequence of the run's paths.
+//! A run can record its path in two ways. It writes witnesses on edges (Ball and Larus, "Optimally
+//! Profiling and Tracing Programs", 1992, section 4), or path numbers (Ball and Larus, "Efficient
+//! Path Profiling", 1996). The crate does no input or output. It computes a plan and, from the bits
+//! that a run wrote, the sequence of the run's paths.
 
 mod entry_ids;
 mod numbering;
@@ -22,7 +22,8 @@ pub use regenerate::{
 };
 pub use steps::Step;
 
-/// Returns the number of bits needed to distinguish `things` items: 0 for one or none.
+/// Returns the number of bits needed to distinguish `things` items, which is 0 for one item or
+/// none.
 fn width_of(things: u64) -> u8 {
     (u64::BITS - things.saturating_sub(1).leading_zeros()) as u8
 }

@@ -1,10 +1,10 @@
-//! Path numbers of one function (Ball and Larus, "Efficient Path Profiling", 1996, section 3).
+//! Numbers the paths of one function (Ball and Larus, "Efficient Path Profiling", 1996, section 3).
 //!
-//! A path begins at a *start*. Starts are the root, the vertex after a call, a loop's header, a
-//! dispatch vertex or one of its handlers, the vertex after a loop, and any place where too many
-//! paths would meet. A path ends when control reaches a start, makes a call, or leaves the
-//! function. Each edge has a value. The start and the sum of the values along a path identify the
-//! path. The sum is less than the number of paths that begin at the start.
+//! A path begins at a *start*. Starts are the root, the vertices after calls and loops, the headers
+//! of loops, dispatch vertices and their handlers, and places where too many paths would meet. A
+//! path ends when control reaches a start, makes a call, or leaves the function. Each edge has a
+//! value. The start and the sum of the values along a path identify the path. The sum is less than
+//! the number of paths that begin at the start.
 
 mod shorter;
 
@@ -43,8 +43,8 @@ impl Default for Cuts {
     }
 }
 
-/// The number of rounds that add starts to shorten numbers. Each new start changes the numbers of
-/// all paths through it.
+/// The number of rounds in which starts are added to shorten numbers. Each new start changes the
+/// numbers of all paths through it.
 const ROUNDS: usize = 3;
 
 /// The path numbers of one function.
@@ -52,13 +52,14 @@ const ROUNDS: usize = 3;
 pub struct Numbering {
     /// The starts, and the width in bits of the numbers of their paths.
     starts: BTreeMap<BlockId, u8>,
-    /// The edges that add something to the path's number, ascending, with their values.
+    /// The edges with values other than 0, ascending, and these values.
     values: Vec<(EdgeId, u32)>,
 }
 
 impl Numbering {
-    /// Numbers the paths of a function. The heaviest edge out of a vertex adds nothing. An
-    /// activation writes one bit if it can end with a tail call. Time: near-linear.
+    /// Numbers the paths of a function. The heaviest edge out of a vertex adds nothing. In a
+    /// function that can end with a tail call, an activation writes at least one bit. Time:
+    /// near-linear.
     pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
         let graph = &cfg.graph;
         let search = DepthFirst::compute(graph);
@@ -74,7 +75,8 @@ impl Numbering {
             let target = edge.to.index();
             if position[edge.from.index()] >= position[target] && search.is_reached(edge.from) {
                 start[target] = true;
-                // Otherwise, an endless loop would write nothing.
+                // The loop must write at least one bit. Otherwise, an endless loop would write
+                // nothing.
                 ticks[target] = true;
             }
             start[target] |= matches!(edge.kind, EdgeKind::CallReturn | EdgeKind::Catch(_))
@@ -142,7 +144,7 @@ impl Numbering {
         }
     }
 
-    /// Returns the edges that add something, ascending, with their values.
+    /// Returns the edges with values other than 0, ascending, and these values.
     pub fn values(&self) -> &[(EdgeId, u32)] {
         &self.values
     }

@@ -1,8 +1,8 @@
 //! Regenerates the paths of a run from the bits that it wrote.
 //!
 //! A table per function gives the path for each start and number, and the way in which the path
-//! ends. The activations are kept on a stack, because a callee's paths come between its caller's
-//! paths.
+//! ends. The regenerator keeps the activations on a stack, because a callee's paths come between
+//! its caller's paths.
 
 mod bits;
 mod boundary;
@@ -53,8 +53,8 @@ pub struct ExecutedPath<'a> {
     pub loops: &'a [BlockId],
     /// Whether the first block is the last of these headers.
     pub header: bool,
-    /// The vertex where the activation continues (after the call, if the path ends with one), or
-    /// `None` if the activation ends.
+    /// The vertex where the activation continues, or `None` if the activation ends. If the path
+    /// ends with a call, this is the vertex after the call.
     pub next: Option<BlockId>,
     /// Whether the path ends with a call.
     pub calls: bool,
@@ -271,7 +271,7 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Begins a call. All waiting activations must already be among the outer activations.
+    /// Begins a call. All waiting activations must already be on the stack of outer activations.
     #[inline]
     fn call<S: Sink>(
         &mut self,

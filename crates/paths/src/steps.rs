@@ -34,18 +34,18 @@ pub enum Step {
 pub(crate) struct Written<'a> {
     pub cfg: &'a Cfg,
     pub writers: &'a Writers,
-    /// The write at the entry of a basic block.
+    /// Returns the step that writes bits at the entry of a basic block.
     pub at_start: &'a dyn Fn(BlockId) -> Option<Step>,
-    /// The write on an edge.
+    /// Returns the step that writes bits on an edge.
     pub on_edge: &'a dyn Fn(EdgeId) -> Option<Step>,
 }
 
 /// The actions on the accumulator before and after an edge writes bits.
 struct EdgeSteps {
     step: Option<Step>,
-    /// Whether the local does not contain the accumulator beforehand.
+    /// Whether to load the accumulator first, because the local does not contain it.
     load: bool,
-    /// Whether the local does not contain the accumulator afterwards.
+    /// Whether to save the accumulator afterwards, because the local does not keep it.
     save: bool,
 }
 

@@ -8,7 +8,7 @@ use afterimage_program::{BlockEnd, Callee, Program};
 pub(crate) struct Writers {
     /// For each function, imports included, whether it may write.
     functions: Vec<bool>,
-    /// For each type, whether some function of this type that a table may hold may write.
+    /// For each type, whether a table may hold a function of this type that may write.
     types: Vec<bool>,
 }
 

@@ -16,14 +16,14 @@ const LARGEST_RECURSION: f64 = 10.0 / 11.0;
 /// The number of rounds for which the flow around a recursion is followed.
 const ROUNDS: usize = 40;
 
-/// Estimates the activations of every defined function in one run, from weights for one activation
-/// each.
+/// Estimates the number of activations of every defined function in one run, from each function's
+/// weights for one activation.
 ///
 /// Exported functions and the start function are entered once. Other functions are entered as often
-/// as the blocks that call them are executed. An indirect call is shared evenly by the functions of
-/// its type whose addresses are taken. Every function has at least a small frequency, so that
-/// weights in dead code remain comparable. Time: O(call sites), times a constant for call sites in
-/// recursions.
+/// as the blocks that call them are executed. The executions of an indirect call are shared evenly
+/// by the functions of its type whose addresses are taken. Every function has at least a small
+/// frequency, so that weights in dead code remain comparable. Time: O(call sites), times a constant
+/// for call sites in recursions.
 pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {
     let graph = CallGraph::new(program, weights);
     let mut frequency = vec![1e-9; graph.nodes];

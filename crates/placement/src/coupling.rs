@@ -1,4 +1,4 @@
-//! The equations that link the functions of a program.
+//! Sets up the equations that link the functions of a program.
 //!
 //! Every activation of a function was started by a direct call, by an indirect call, or by the
 //! host: `entries = direct calls + indirect calls + host entries`. The indirect call that started
@@ -36,7 +36,7 @@ pub(crate) struct HostKnowledge {
 
 impl Coupling {
     pub(crate) fn new(program: &Program, host: HostKnowledge) -> Self {
-        // Types are compared by structure, whatever their indices.
+        // Types with the same structure are equal, even if their indices differ.
         let mut classes: HashMap<&FunctionType, usize> = HashMap::new();
         let class_of_type: Vec<usize> = program
             .types
@@ -106,7 +106,7 @@ impl Coupling {
         this
     }
 
-    /// Returns the number of equations, including those that turned out to be unusable.
+    /// Returns the number of equations, including equations that turned out to be unusable.
     pub(crate) fn len(&self) -> usize {
         self.call_sites.len()
     }

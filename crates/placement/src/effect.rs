@@ -8,10 +8,11 @@ use crate::elimination::Column;
 const NONE: u32 = u32::MAX;
 
 /// The effects of a function's cycles. The left side of an equation is entries minus calls. Both
-/// are sums of edge counts, so every edge carries a small label. The label is −1 in the equation of
-/// the call whose block the edge enters or leaves. For EXIT→root, it is +1 in the function's own
-/// equation. The effect of a cycle is the signed sum of the labels on it. In the spanning tree,
-/// only labelled edges matter, so each vertex knows the nearest labelled edge above it.
+/// are sums of edge counts, so an edge can carry a small label for each equation. The label is −1
+/// in the equation of the call whose block the edge enters or leaves. For EXIT→root, it is +1 in
+/// the function's own equation. The effect of a cycle is the signed sum of the labels on it. In the
+/// spanning tree, only labelled edges matter, so each vertex knows the nearest labelled edge above
+/// it.
 pub(crate) struct Effects<'a> {
     graph: &'a FlowGraph,
     labels: Labels,

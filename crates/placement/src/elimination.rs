@@ -1,7 +1,7 @@
 //! Sparse elimination, one column after another, modulo 2^61 − 1.
 //!
 //! Columns that are independent modulo a prime are independent over the rationals. So a set of
-//! columns that is accepted here has at most one rational solution. The converse may fail, which
+//! columns that is accepted here has at most one rational solution. If the converse fails, this
 //! costs a counter but never affects exactness.
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Facts that the host knows about a run and that the counters do not contain.
+//! Defines the facts that the host knows about a run and that the counters do not contain.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -6,11 +6,12 @@ use afterimage_ids::{BlockId, FuncId};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFacts {
     /// The activations of exported functions and of the start function that the host started. A
-    /// function may occur several times. These are needed for
+    /// function may occur several times. The list is needed for
     /// [`Mode::Program`](crate::Mode::Program).
     pub host_entries: Vec<(FuncId, u64)>,
-    /// The number of calls to each imported function, as counted by the host. It is needed if
-    /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) is set and there are imports.
+    /// The number of calls to each imported function, as counted by the host. The numbers are
+    /// needed if [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) is set and there are
+    /// imports.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host started,
     /// ended without returning. They are in any order.

@@ -1,5 +1,5 @@
-//! Decides which edges to count, and derives all counts from the counters. Nothing has side
-//! effects. The output is a [`Plan`] and, from the counters of a run, exact
+//! Decides which edges to count, and derives all counts from the counters. The crate's functions
+//! have no side effects. They compute a [`Plan`] and, from the counters of a run, exact
 //! [`Counts`](afterimage_ids::Counts).
 //!
 //! The core is Ball and Larus, "Optimally Profiling and Tracing Programs" (1992). The counts of the

@@ -15,7 +15,7 @@ pub enum Mode {
     Edges,
     /// Counters on the chords of one spanning tree per function, with heuristic weights.
     Quick,
-    /// The same as [`Quick`](Self::Quick), but with the weights of an earlier run.
+    /// Counters as for [`Quick`](Self::Quick), but with the weights of an earlier run.
     Feedback,
     /// Counters for the whole program at once. Some chords need no counter, because their counts
     /// follow from the calls. The weights of an earlier run are used if given.
@@ -72,7 +72,7 @@ pub struct Plan {
     /// The number of counters. Counters are numbered without gaps over the whole program.
     pub counters: u32,
     /// The chords without a counter ([`Mode::Program`] only). The equations between functions
-    /// determine them. They are in the order in which the planner chose them.
+    /// determine their counts. The chords are in the order in which the planner chose them.
     pub derived: Vec<(FuncId, EdgeId)>,
     /// Whether the host must count the calls to each imported function ([`Mode::Program`] only).
     pub needs_import_calls: bool,
@@ -100,8 +100,9 @@ pub struct PlanOptions<'a> {
 }
 
 impl PlanOptions<'_> {
-    /// Returns the usual options. A backtrace is available, and the host counts import calls and
-    /// knows the program's functions only by its exports.
+    /// Returns the usual options. They assume that a backtrace is available, and that the host
+    /// counts import calls. They also assume that it knows the program's functions only by the
+    /// program's exports.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
@@ -114,7 +115,7 @@ impl PlanOptions<'_> {
     }
 }
 
-/// The reason why there is no plan.
+/// The reason why no plan can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Counts of an earlier run are needed for [`Mode::Feedback`], but were not passed.

@@ -77,8 +77,8 @@ fn every_edge(cfg: &Cfg) -> Vec<Site> {
 /// Decides where to count an edge.
 ///
 /// A tail call through a table, or a throw of a null reference, may trap after a probe right before
-/// it has already counted. Such blocks have only one way out, so the count is taken at the block's
-/// beginning. Activations that ended in the block are subtracted.
+/// it has counted the edge. A block that ends this way has only one way out, so its executions are
+/// counted at its beginning. Activations that ended in the block are subtracted.
 fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     let from = cfg.edges[e].from;
     match cfg.blocks[from].end {
@@ -87,7 +87,7 @@ fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     }
 }
 
-/// Returns the blocks in which a standalone run may have ended, which call or execute
+/// Returns the blocks in which a standalone run may have ended. They make a call or execute
 /// `unreachable`.
 pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let blocks = function.cfg.blocks.iter();
@@ -190,9 +190,9 @@ struct Candidate {
 /// The flow equations of all functions and the coupling equations form one linear matroid. This
 /// matroid has more equations than the graphic matroid of the functions alone, so one of its
 /// maximum-weight independent sets contains the maximum spanning trees. The greedy algorithm
-/// continues from these with the chords. A chord's column says how its fundamental cycle changes
-/// the coupling equations. The chord may stay uncounted if its column is independent of the earlier
-/// columns.
+/// continues from these trees with the chords. A chord's column says how its fundamental cycle
+/// changes the coupling equations. The chord may stay uncounted if its column is independent of the
+/// earlier columns.
 fn derivable(
     program: &Program,
     options: &PlanOptions<'_>,

@@ -42,7 +42,7 @@ pub enum SolveError {
         /// The number of functions in the plan.
         found: usize,
     },
-    /// The plan is for another program, because this function lacks a place.
+    /// The plan is for another program, because this function has no such edge or block.
     #[error("the plan is not for this program: {function} has no {place}")]
     ForeignPlan {
         /// The function that lacks the place.

@@ -7,10 +7,10 @@ use crate::Weights;
 
 /// The graph G' whose edges are the vertices of G.
 ///
-/// If an edge leads from `a` to `b` in G, the flow out of `a` and of every other predecessor of `b`
-/// arrives at the beginning of `b` and its siblings. So the out-side of `a` and the in-side of `b`
-/// are one vertex of G', and the frequencies of G's vertices are a flow on G'. EXIT→root is one of
-/// the edges.
+/// Suppose that an edge leads from `a` to `b` in G. The flow out of `a`, and out of the other
+/// predecessors of `b`, then arrives at the beginnings of `b` and its siblings. So the out-side of
+/// `a` and the in-side of `b` are one vertex of G', and the frequencies of G's vertices are a flow
+/// on G'. EXIT→root is one of the edges.
 struct Reduced {
     sides: UnionFind,
     vertices: usize,
@@ -29,8 +29,8 @@ impl Reduced {
 
     /// Adds `v` to the set of unmeasured vertices. Returns whether the set stays free of cycles.
     ///
-    /// A vertex without incoming edges, or without outgoing edges, has a side of its own. The flow
-    /// at that side is known (nothing, or the flow that stays in the vertex), so the vertex never
+    /// A vertex without incoming edges, or without outgoing edges, has a separate side. The flow at
+    /// that side is known. It is zero, or the flow that stays in the vertex. So the vertex never
     /// closes a cycle.
     fn join(&mut self, v: BlockId) -> bool {
         self.sides.union(v.index(), self.vertices + v.index())

@@ -25,8 +25,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Takes these weights, one for each edge, without leaks. The caller guarantees that they
-    /// conserve flow.
+    /// Returns a weighting with these weights, one for each edge, and without leaks. The caller
+    /// guarantees that they conserve flow.
     pub fn given(graph: &FlowGraph, entry: f64, edges: Vec<f64>) -> Self {
         Self {
             entry,
@@ -38,9 +38,9 @@ impl Weights {
     /// Estimates weights for one activation from the structure of the graph.
     ///
     /// The heuristic follows Ball and Larus 1992, section 5.1. A loop that is entered N times
-    /// iterates 10·N times. Each of its E exit edges has weight N/E. Predicates are equally likely
-    /// to take any other branch. If these three rules conflict, branches keep their shares, and the
-    /// number of iterations changes. The following rules go beyond the paper:
+    /// iterates 10·N times. Each of its E exit edges has weight N/E. A predicate takes each of its
+    /// other branches with equal likelihood. If these three rules conflict, branches keep their
+    /// shares, and the number of iterations changes. The following rules go beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
     /// - edges that `likelihood` calls unlikely get next to nothing, and edges to calls and returns
     ///   get less than other edges;
@@ -55,8 +55,8 @@ impl Weights {
         heuristic::weights(graph, &likelihood)
     }
 
-    /// Takes the weights from an earlier run. Ties between edges are broken by `otherwise`, which
-    /// is scaled to far less than one execution and then added.
+    /// Takes the weights from an earlier run. To break ties between edges, adds `otherwise`, scaled
+    /// to far less than one execution.
     pub fn feedback(counts: &FunctionCounts, otherwise: &Weights) -> Self {
         let largest = otherwise.edges.iter().fold(1.0, |a: f64, &b| a.max(b));
         let scale = 1.0 / (largest * f64::from(1 << 20));

@@ -23,7 +23,7 @@ pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut 
     out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
-/// Fills `out` with unpacked numbers, and passes each through `map`.
+/// Unpacks numbers, applies `map` to each, and fills `out` with the results.
 pub(crate) fn unpack(
     input: &mut &[u8],
     width: u32,
@@ -40,8 +40,8 @@ pub(crate) fn unpack(
         out.fill(map(0));
         return Ok(());
     }
-    // Eight numbers take `width` whole bytes. A number is read with one load of the 8 bytes at
-    // which it begins, plus one more byte if it is longer than 57 bits.
+    // Eight numbers take `width` whole bytes. One load of the 8 bytes at which a number begins
+    // reads the number. A number longer than 57 bits also needs the next byte.
     let step = width as usize;
     let mut groups = out.chunks_exact_mut(8);
     let mut at = 0;

@@ -2,8 +2,8 @@
 
 use crate::{BLOCK, Stream, StreamError};
 
-/// A position between two values of a stream, which can move over either value. It decodes one
-/// block at a time.
+/// A position between two values of a stream. It can move over either value, and decodes one block
+/// at a time.
 #[derive(Clone, Debug)]
 pub struct Cursor<'s> {
     stream: &'s Stream<'s>,

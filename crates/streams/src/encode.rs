@@ -9,12 +9,12 @@ use crate::{BLOCK, Codec, blocks, estimate};
 const SHORT: usize = 8;
 /// Predictors are tried less often after this many consecutive blocks that they did not shorten.
 const PATIENCE: u32 = 4;
-/// Predictors are then tried on only one block in this many.
+/// After [`PATIENCE`] such blocks, predictors are tried on only one block in this many.
 const PAUSE: usize = 8;
 /// Predictors are not used for blocks with at most this many runs.
 const FEW_RUNS: usize = 8;
 
-/// The average number of places at which each value of a stream's dictionary must occur.
+/// The number of places at which a value of a stream's dictionary must occur on average.
 const SHARING: usize = 8;
 
 /// Appends an encoded stream to `out`. An empty stream takes no bytes. A constant or arithmetic
@@ -76,8 +76,8 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
     }
     let mut trust = Trust::default();
     let mut used = false;
-    // If a model helps none of the blocks that prime it, it is created again only when another
-    // block is tried.
+    // If all priming blocks are short, the model is created only when predictors are tried on
+    // another block.
     let mut model = None;
     if primes.iter().any(|&index| blocks[index].len() > SHORT) {
         let mut primed = primer.fresh();
@@ -133,7 +133,7 @@ impl Trust {
     }
 
     /// Returns the size up to which a predicted block is accepted without trying other codecs, if
-    /// such a size is known.
+    /// that size is known.
     fn most(&self) -> Option<usize> {
         let (without, with) = self.last?;
         (3 * with <= 2 * without).then_some(without * 3 / 4)

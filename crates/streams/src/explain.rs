@@ -17,7 +17,7 @@ pub struct Part {
 
 /// Returns the parts of the stream of `len` values at the beginning of `bytes`, in order. The parts
 /// are blocks and overhead. The parts' bytes add up to [`Stream::coded_len`], and their values to
-/// `len`. Values are not decoded, except in streams of one block.
+/// `len`. Decodes no values, except in streams of one block.
 ///
 /// # Errors
 /// Returns the errors of [`Stream::open`].

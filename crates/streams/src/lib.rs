@@ -19,8 +19,8 @@
 //!
 //! A stream of no values has no bytes. Any other stream begins with a tag, whose lower three bits
 //! are the codec and whose upper five bits are its parameter. Up to [`BLOCK`] values, or any number
-//! of values in runs, are one block. More values are several blocks after a directory, or a
-//! dictionary and ranks in blocks. A directory has the smallest block size, the width of the
+//! of values in runs, are one block. More values are stored as a directory and several blocks, or
+//! as a dictionary and ranks in blocks. A directory has the smallest block size, the width of the
 //! excesses over it, and the packed excesses. The columns of runs, dictionaries and decimal floats
 //! are blocks in turn, at most three deep. Each codec's module describes its bytes. Neither a
 //! stream nor a block stores its number of values.

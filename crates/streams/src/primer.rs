@@ -1,9 +1,9 @@
-//! Blocks that prime the model of a long stream.
+//! Chooses blocks that prime the model of a long stream.
 //!
 //! A predictor that began each block with empty tables would learn the same things again in each
-//! block. So it begins with what it has learnt from a few blocks, which are spread evenly over the
-//! stream. These blocks are coded first, each by a model that knows the earlier priming blocks. All
-//! other blocks are coded by a model that knows all priming blocks.
+//! block. So a predictor begins with the tables that it has learnt from a few blocks, which are
+//! spread evenly over the stream. These blocks are coded first, each by a model that knows the
+//! earlier priming blocks. All other blocks are coded by a model that knows all priming blocks.
 
 use crate::block::{self, Nesting};
 use crate::blocks::Directory;
@@ -69,7 +69,7 @@ impl Primer {
     /// Returns the model for a block. For a priming block, the model knows the earlier priming
     /// blocks. For any other block, it knows all priming blocks.
     ///
-    /// This takes the time to decode the priming blocks and learn from them.
+    /// This method takes the time to decode those priming blocks and learn from them.
     pub(crate) fn model(
         self,
         directory: &Directory<'_>,

@@ -3,7 +3,8 @@
 use crate::layout::{Layout, Parts};
 use crate::{BLOCK, Cursor, StreamError};
 
-/// An encoded stream. For a long stream, only a directory is decoded until values are requested.
+/// An encoded stream. Opening a long stream decodes only a directory. Blocks are decoded when
+/// values are requested.
 #[derive(Debug)]
 pub struct Stream<'a> {
     len: u64,

@@ -1,4 +1,4 @@
-//! Stored definitions: the node and the write, without the execution.
+//! Defines the stored origins of bytes, which give the node and the write but not the execution.
 
 use afterimage_ids::NodeId;
 
@@ -23,7 +23,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Returns the origin of the byte `bytes` further on in the same write.
+    /// Returns the origin of the byte that lies `bytes` bytes further on in the same write.
     pub(crate) fn at(self, bytes: u64) -> Self {
         match self {
             Origin::Write {

@@ -1,4 +1,4 @@
-//! Whole execution traces in trace files.
+//! Reads and writes whole execution traces in trace files.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -63,7 +63,7 @@ impl EpochWriter {
     /// Begins the section.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn new(out: &TraceWriter) -> Result<Self, FileError> {
         Ok(Self {
             section: out.section(Kind::VALUES, None)?,
@@ -74,7 +74,7 @@ impl EpochWriter {
     /// Writes the next epoch, which begins after `before` blocks.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn put(&mut self, before: u64, epoch: &[u8]) -> Result<(), FileError> {
         let mut chunks = 0;
         for part in epoch.chunks(PART) {
@@ -88,7 +88,7 @@ impl EpochWriter {
     /// Ends the section and writes the index. The caller must commit the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(self, out: &TraceWriter, index: &Index) -> Result<(), FileError> {
         self.section.finish(index.length, &[])?;
         let index = Index {
@@ -99,8 +99,8 @@ impl EpochWriter {
     }
 }
 
-/// The epochs of a file, or those of stretches that are built on demand. A file has the epochs of
-/// all windows that have been traced since the whole run was last traced.
+/// The epochs of a file, or epochs that are built on demand. A file has the epochs of all windows
+/// that have been traced since the whole run was last traced.
 ///
 /// The most recently used epochs stay in memory, with their last writers. They take up to 256 MiB,
 /// or one epoch if that is larger. Other epochs are read or built again.
@@ -119,7 +119,7 @@ pub struct FileEpochs {
     made: Option<Made>,
 }
 
-/// The blocks of one trace.
+/// The window of one trace.
 #[derive(Debug)]
 struct Window {
     index: Index,
@@ -138,7 +138,7 @@ impl FileEpochs {
     /// the [`fingerprint`](crate::fingerprint) of the file's path.
     ///
     /// # Errors
-    /// If the trace is damaged, or belongs to another path.
+    /// Returns an error if the trace is damaged, or belongs to another path.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, EpochFileError> {
         let mut epochs = Self {
             file: file.clone(),
@@ -181,8 +181,8 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    /// Returns epochs that are built on demand. `before` has the number of blocks executed before
-    /// each epoch, and `end` the number of blocks executed by the end of the last epoch. At most
+    /// Returns epochs that are built on demand. `before` holds the number of blocks executed before
+    /// each epoch. `end` is the number of blocks executed by the end of the last epoch. At most
     /// `most` epochs are built. If `most` covers all epochs, there is no limit.
     pub fn made(
         file: &TraceFile,
@@ -213,8 +213,8 @@ impl FileEpochs {
         }
     }
 
-    /// Changes the limit on the bytes of epochs in memory. With 0, only the most recently used
-    /// epoch stays.
+    /// Changes the limit on the bytes of epochs in memory. With a limit of 0, only the most
+    /// recently used epoch stays.
     pub fn keep(&self, bytes: usize) {
         locked(&self.recent).keep(bytes);
     }
@@ -224,15 +224,15 @@ impl FileEpochs {
         self.made.as_ref().is_some_and(Made::is_exceeded)
     }
 
-    /// Returns the number of epochs built on demand, and the number of all epochs. An epoch counts
-    /// again if it was dropped and built again. Returns `None` if the epochs are stored, or there
-    /// is no limit.
+    /// Returns the number of builds of epochs so far, and the number of epochs. An epoch that is
+    /// dropped and built again counts again. Returns `None` if the epochs are stored, or there is
+    /// no limit.
     pub fn built(&self) -> Option<(usize, usize)> {
         let built = self.made.as_ref()?.built()?;
         Some((built, self.before.len()))
     }
 
-    /// Begins a question, and resets the marks of exceeded limits.
+    /// Begins a question, and forgets that limits were exceeded.
     pub fn begin(&self) {
         if let Some(made) = &self.made {
             made.begin();
@@ -252,7 +252,7 @@ impl FileEpochs {
         self.made.as_ref().is_some_and(Made::is_over_limit)
     }
 
-    /// Returns an epoch with its last writers. It is read or built if it is not in memory.
+    /// Returns an epoch with its last writers. Reads or builds the epoch if it is not in memory.
     fn loaded(&self, position: usize) -> Result<Loaded, EpochFileError> {
         if let Some(known) = locked(&self.recent).get(position) {
             return Ok(known);
@@ -343,7 +343,7 @@ impl FileEpochs {
     /// Returns the coded form of an epoch of a window, both given by their positions.
     ///
     /// # Errors
-    /// If there is no such epoch, or it cannot be read.
+    /// Returns an error if there is no such epoch, or it cannot be read.
     pub fn bytes(&self, window: usize, epoch: usize) -> Result<Vec<u8>, EpochFileError> {
         let missing = EpochFileError::Index;
         let window = self.windows.get(window).ok_or(missing)?;
@@ -456,8 +456,8 @@ impl Epochs for FileEpochs {
         let Some(made) = &self.made else {
             return Ok(None);
         };
-        // Watching the byte is faster than building many stretches that only wrote other bytes of
-        // the line.
+        // Watching the byte is faster than building many stretches in which only other bytes of the
+        // line were written.
         let mut missed = false;
         loop {
             let last = match place {

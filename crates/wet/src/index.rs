@@ -11,7 +11,7 @@ use crate::epoch::wire::{put, take};
 pub struct LeftOut {
     /// The functions, ascending.
     functions: Vec<FuncId>,
-    /// The user's filter, in words.
+    /// A description of the user's filter.
     pub words: String,
 }
 
@@ -34,12 +34,12 @@ impl LeftOut {
         self.functions.is_empty()
     }
 
-    /// Whether a function is left out. O(log n).
+    /// Whether a function is left out. Time: O(log n).
     pub fn has(&self, function: FuncId) -> bool {
         self.functions.binary_search(&function).is_ok()
     }
 
-    /// Whether all functions that are left out here are also left out in `other`.
+    /// Whether `other` leaves out all functions that `self` leaves out.
     pub fn is_within(&self, other: &Self) -> bool {
         self.functions.iter().all(|&function| other.has(function))
     }
@@ -56,7 +56,7 @@ pub struct Index {
     pub first: u64,
     /// The number of blocks executed up to the trace's end.
     pub length: u64,
-    /// The number of traced instructions, without those of functions that were left out.
+    /// The number of traced instructions, without the instructions of functions that were left out.
     pub statements: u64,
     /// The functions that were left out.
     pub left_out: LeftOut,

@@ -1,4 +1,4 @@
-//! The model of a node, which describes the data of each of its executions.
+//! Models a node by describing the data of each of its executions.
 //!
 //! A node's instructions compute their results from its *inputs*: the variables that it reads
 //! before writing them, and its reads of memory and globals. Everything else follows from the
@@ -6,7 +6,7 @@
 
 use afterimage_machine::{Code, NodeCode};
 
-/// The absence of an ordinal.
+/// Marks an instruction without an ordinal.
 const NONE: u32 = u32::MAX;
 
 /// The inputs and the writes of a node.
@@ -18,7 +18,7 @@ pub struct NodeModel {
     pub reads: Box<[Read]>,
     /// The writes, in the order of their instructions.
     pub writes: Box<[Write]>,
-    /// The number of each instruction among the reads or the writes.
+    /// Each instruction's number among the reads or the writes.
     ordinals: Box<[u32]>,
 }
 
@@ -70,8 +70,8 @@ pub(crate) enum Event {
     /// The execution ends with a call to the host. Stores the number of the call, from 1.
     HostCall,
     /// The execution throws an exception that is caught. Stores the number of activations that
-    /// ended. The value's upper half stores two numbers. Its upper half is the first variable for
-    /// the caught values, and its lower half is the number of values.
+    /// ended. The value's upper half stores two 32-bit numbers. The upper number is the first
+    /// variable for the caught values, and the lower number is the number of values.
     Caught,
     /// The run ends inside the execution. Stores the number of its instructions that were executed.
     Stopped,
@@ -86,7 +86,7 @@ impl Event {
 }
 
 impl NodeModel {
-    /// Builds the model of a node. O(instructions).
+    /// Builds the model of a node. Time: O(instructions).
     pub fn new(code: &NodeCode) -> Self {
         let mut reads = Vec::new();
         let mut writes = Vec::new();
@@ -115,8 +115,8 @@ impl NodeModel {
         self.variables.len() + self.reads.len()
     }
 
-    /// Returns the column of an event, which has data for the executions with the event. These
-    /// columns follow the columns of the inputs.
+    /// Returns the column of an event, which has data for the executions with the event. The
+    /// columns of events follow the columns of the inputs.
     pub(crate) fn of_event(&self, event: Event) -> usize {
         self.inputs() + event as usize
     }

@@ -1,8 +1,8 @@
-//! A program's output, which is the bytes that the host read in output calls.
+//! Stores a program's output, which is the bytes that the host read in output calls.
 //!
 //! The path and the log imply these bytes, but only if the run is followed from a checkpoint. For a
-//! question about a printed line, following the run takes longer than the rest of the work. So the
-//! bytes are stored.
+//! question about a printed line, following the run would take longer than the rest of the work. So
+//! the bytes are stored.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;
@@ -15,7 +15,8 @@ use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, 
 
 use crate::epoch::wire::{put, take};
 
-/// The maximum number of bytes stored for one call. A call with more bytes has none stored.
+/// The maximum number of bytes stored for one call. If a call has more bytes, none of them are
+/// stored.
 pub const MOST_PRINTED: usize = 8 << 20;
 /// The size in bytes at which a chunk ends.
 const CHUNK: usize = 256 << 10;
@@ -36,8 +37,8 @@ pub enum PrintedError {
     Damaged(&'static str),
 }
 
-/// The bytes that the host read in an output call. This is a call to WASI's `fd_write` for
-/// descriptor 1 or 2.
+/// The bytes that the host read in an output call. An output call is a call to WASI's `fd_write`
+/// for descriptor 1 or 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed<'a> {
     /// The number of the host call, from 1.
@@ -56,8 +57,7 @@ impl Printed<'_> {
     }
 }
 
-/// Whether the host's reads are stored for a call to an import with this module, name and first
-/// argument.
+/// Whether a call to an import with this module, name and first argument is an output call.
 pub fn is_printing(module: &str, name: &str, descriptor: u64) -> bool {
     module == "wasi_snapshot_preview1" && name == "fd_write" && matches!(descriptor, 1 | 2)
 }
@@ -71,7 +71,7 @@ pub(crate) struct Printing<'p> {
     is_done: bool,
     /// Whether the current call outputs bytes.
     is_printing: bool,
-    /// Whether the host read the last reported bytes.
+    /// Whether the host read the bytes that are reported next in an output call.
     is_read: bool,
     bytes: Vec<u8>,
 }
@@ -132,7 +132,7 @@ impl Observer for Printing<'_> {
 
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
-        // Bytes beyond the limit are only counted.
+        // One byte beyond the limit is kept, to show that there were too many bytes.
         if std::mem::take(&mut self.is_read) && self.bytes.len() <= MOST_PRINTED {
             let left = MOST_PRINTED + 1 - self.bytes.len();
             self.bytes
@@ -157,7 +157,7 @@ impl PrintedWriter {
     /// Begins the section.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn new(out: &TraceWriter) -> Result<Self, FileError> {
         Ok(Self {
             section: out.section(Kind::PRINTED, None)?,
@@ -171,7 +171,7 @@ impl PrintedWriter {
     /// Writes the output of the next call.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn put(&mut self, printed: &Printed<'_>) -> Result<(), FileError> {
         if self.chunk.is_empty() {
             self.chunk.push(VERSION);
@@ -197,11 +197,11 @@ impl PrintedWriter {
         Ok(())
     }
 
-    /// Ends the section with its index. The output of the first `length` blocks is then complete.
-    /// The caller must commit the file.
+    /// Writes the index, and ends the section. The output of the first `length` blocks is then
+    /// complete. The caller must commit the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(mut self, length: u64) -> Result<(), FileError> {
         if !self.chunk.is_empty() {
             self.end_chunk()?;
@@ -269,7 +269,7 @@ impl FilePrinted {
     /// Opens the output in a file. Returns `None` if the file has none.
     ///
     /// # Errors
-    /// If the stored output is damaged.
+    /// Returns an error if the stored output is damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, PrintedError> {
         let Some(mut section) = file.last(Kind::PRINTED) else {
             return Ok(None);
@@ -294,11 +294,11 @@ impl FilePrinted {
 
     /// Returns the time of the block that ends with a call, and the bytes that the host read in it.
     /// `digest` is the CRC-32 of the bytes in the log. Returns `None` if the bytes are not stored.
-    /// Decodes a chunk unless it is the chunk read last, for which this takes only O(log n +
-    /// bytes).
+    /// Decodes a chunk, unless the call is in the chunk read last. In that case, this takes only
+    /// O(log n + bytes).
     ///
     /// # Errors
-    /// If the stored output is damaged, or does not match the log.
+    /// Returns an error if the stored output is damaged, or does not match the log.
     pub fn get(&self, call: u64, digest: u32) -> Result<Option<(u64, Vec<u8>)>, PrintedError> {
         let behind = self.firsts.partition_point(|&first| first <= call);
         let Some(at) = behind.checked_sub(1) else {
@@ -316,10 +316,10 @@ impl FilePrinted {
         }
     }
 
-    /// Passes all calls to `take`, in order, until one is refused.
+    /// Passes all calls to `show`, in order, until `show` fails.
     ///
     /// # Errors
-    /// If the stored output is damaged, or `take` refuses a call.
+    /// Returns an error if the stored output is damaged, or `show` fails.
     pub fn each<E: From<PrintedError>>(
         &self,
         mut show: impl FnMut(Printed<'_>) -> Result<(), E>,

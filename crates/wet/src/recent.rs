@@ -25,8 +25,8 @@ impl Loaded {
     }
 }
 
-/// The most recently used epochs. Together, they take at most [`most`](Self::keep) bytes. The last
-/// epoch used always stays, even if it is larger.
+/// The most recently used epochs. Together, they take at most [`most`](Self::keep) bytes. The epoch
+/// used last always stays, even if it is larger.
 #[derive(Debug)]
 pub(crate) struct Recent {
     /// The epochs by position, with the size in bytes and the moment of the last use.
@@ -66,7 +66,7 @@ impl Recent {
         self.dropped
     }
 
-    /// Returns an epoch by its position. This counts as a use.
+    /// Returns an epoch by its position, and counts this as a use.
     pub(crate) fn get(&mut self, position: usize) -> Option<Loaded> {
         let (loaded, _, used) = self.epochs.get_mut(&position)?;
         self.uses += 1;

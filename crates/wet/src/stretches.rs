@@ -28,7 +28,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// Builds the stretch at a position. Returns its coded epoch, and the last writers in it.
     ///
     /// # Errors
-    /// If the stretch cannot be built.
+    /// Returns an error if the stretch cannot be built.
     fn stretch(
         &self,
         position: usize,
@@ -39,14 +39,14 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// Activations are numbered from the outermost.
     ///
     /// # Errors
-    /// If the data about the stretches is damaged.
+    /// Returns an error if the data about the stretches is damaged.
     fn opened(&self, position: usize, activation: usize) -> Result<Option<Standing>, StretchError>;
 
     /// Whether an activation of a function may have written a variable in a stretch. Activations
     /// are numbered from the outermost.
     ///
     /// # Errors
-    /// If the data about the stretches is damaged.
+    /// Returns an error if the data about the stretches is damaged.
     fn may_write(
         &self,
         position: usize,
@@ -57,7 +57,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// Returns the last earlier stretch that may have written a place, or `None` if there is none.
     ///
     /// # Errors
-    /// If the data about the stretches is damaged.
+    /// Returns an error if the data about the stretches is damaged.
     fn written_before(
         &self,
         position: usize,
@@ -69,7 +69,7 @@ pub trait MakeStretch: std::fmt::Debug + Send + Sync {
     /// time.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     fn wrote_byte(
         &self,
         position: usize,
@@ -84,7 +84,7 @@ pub(crate) struct Made {
     maker: Box<dyn MakeStretch>,
     /// The number of stretches built so far.
     built: AtomicUsize,
-    /// The limit of this number.
+    /// The limit on the number of stretches built.
     most: usize,
     /// The limit for the current question.
     limit: AtomicUsize,
@@ -192,7 +192,7 @@ impl Made {
         found.map_err(EpochFileError::Made)
     }
 
-    /// Like [`MakeStretch::wrote_byte`], but also counts the cost.
+    /// Works like [`MakeStretch::wrote_byte`], but also counts the cost.
     pub(crate) fn wrote_byte(
         &self,
         position: usize,

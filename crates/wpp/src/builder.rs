@@ -46,9 +46,9 @@ pub struct Builder {
     lists: Lists,
     /// The open activations, outermost first.
     frames: Vec<Frame>,
-    /// The loops around the innermost activation's current position. Each activation has a list for
-    /// itself. It also has two lists for each of these loops, one for the iterations and one for
-    /// the current iteration. The host has the same lists.
+    /// The loops around the innermost activation's current position. Each activation has its own
+    /// list, and two lists for each of these loops. One holds the iterations, and the other the
+    /// current iteration. The host has the same lists.
     place: LoopNest,
     before: u64,
     length: u64,
@@ -56,7 +56,7 @@ pub struct Builder {
     root: Vec<Root>,
 }
 
-/// The properties of a node that the builder needs.
+/// The facts about a node that the builder keeps.
 #[derive(Clone, Copy)]
 struct NodeFacts {
     length: u64,
@@ -208,8 +208,8 @@ impl Builder {
         self.before + self.length
     }
 
-    /// Returns the current segment if it is complete according to the limits. Call this often,
-    /// because the segment keeps growing until then.
+    /// Returns the current segment if it is complete according to the limits. Callers should call
+    /// this often, because a segment keeps growing until it is taken.
     pub fn take_segment(&mut self) -> Option<Segment> {
         let size = self.rules.size() + self.lists.len() + self.root.len();
         (size >= self.limits.symbols).then(|| self.cut()).flatten()
@@ -221,8 +221,8 @@ impl Builder {
         self.cut()
     }
 
-    /// Moves the innermost activation to another loop nest. Returns whether the activation entered
-    /// no loop, although it may have left inner loops.
+    /// Moves the innermost activation to another loop nest. Returns `true` if the move enters no
+    /// loop. The move may leave loops.
     #[cold]
     fn go(&mut self, place: LoopNest) -> bool {
         let common = self.loops.common(self.place, place);

@@ -58,7 +58,7 @@ pub struct CallGraph {
     edges: Vec<CallEdge>,
 }
 
-/// The reason why calls cannot be counted. `E` is the error of loading a segment.
+/// The reason why the call graph cannot be computed. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallGraphError<E> {
     /// The path cannot be read.
@@ -104,8 +104,8 @@ impl CallGraph {
 
 impl<S: Segments> WholePath<S> {
     /// Counts all calls. Opens each segment once. Time: linear in the size of the segment's
-    /// grammar, plus one pass over it for every 16 functions that it may call while they are
-    /// active.
+    /// grammar, plus one pass over the grammar for every 16 functions that the segment may call
+    /// recursively.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read, or there are 2^64 calls or more.
@@ -156,8 +156,8 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
     })
 }
 
-/// Returns the number of blocks of a terminal of the given width. Left-out blocks belong to no
-/// function.
+/// Returns the number of blocks that a terminal of the given width adds to its function. Left-out
+/// blocks belong to no function.
 fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u64 {
     match symbol.as_node() {
         Some(node) if nodes[node].left_out > 0 => 0,
@@ -165,8 +165,8 @@ fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u
     }
 }
 
-/// Returns the number of blocks that each rule executes, excluding those in activations that begin
-/// in it.
+/// Returns the number of blocks that each rule executes, excluding blocks in activations that begin
+/// in the rule.
 fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());
@@ -244,8 +244,8 @@ fn count(
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
-                // This counts too much if the function is already active. `count_outermost`
-                // corrects that later.
+                // If the function is already active, this counts its blocks twice.
+                // `count_outermost` corrects the sum later.
                 edge.inclusive = edge
                     .inclusive
                     .wrapping_add(times.wrapping_mul(measured.layout.length(id)));
@@ -259,8 +259,8 @@ fn count(
     Some(())
 }
 
-/// Adds the time of activations of some functions. Only activations that begin and end in the
-/// segment, and are not inside another activation of the same function, are counted.
+/// Adds the inclusive time of activations of the functions in `lanes`. Only activations that begin
+/// and end in the segment, and are not inside another activation of the same function, are counted.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],
@@ -276,7 +276,7 @@ fn count_outermost(
                     for (times, &function) in times.iter_mut().zip(lanes) {
                         *times = u64::from(!open.is_open(function));
                     }
-                    // These were already counted.
+                    // `count` has already added these numbers without overflow.
                     let _ = contexts.add(rule, open.function(), times);
                 }
             }

@@ -18,7 +18,7 @@ pub(crate) struct Consing {
     slots: Vec<Slot>,
 }
 
-/// An empty slot. No rule has this number, because a symbol has one bit less for a rule's number.
+/// Marks an empty slot. No rule has this number, because a symbol holds a rule's number in 31 bits.
 const EMPTY: u32 = u32::MAX;
 
 /// A slot of the table.

@@ -72,7 +72,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// cases.
     ///
     /// # Errors
-    /// Returns an error if the segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the segment cannot be read. The cursor then stays in place.
     pub fn seek(&mut self, time: u64) -> Result<Option<Visit>, PathError<S::Error>> {
         if time == 0 || time > self.path.length() {
             self.at = if time == 0 { At::Before } else { At::After };
@@ -107,7 +107,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// Moves to the next execution.
     ///
     /// # Errors
-    /// Returns an error if the next segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the next segment cannot be read. The cursor then stays in place.
     #[allow(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -134,7 +134,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// Moves to the previous execution.
     ///
     /// # Errors
-    /// Returns an error if the previous segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the previous segment cannot be read. The cursor then stays in place.
     #[inline]
     pub fn previous(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         match &mut self.at {
@@ -213,7 +213,7 @@ impl<S: Segments> Cursor<'_, S> {
     /// length of a segment's root.
     ///
     /// # Errors
-    /// Returns an error if the segment cannot be read. The cursor has then not moved.
+    /// Returns an error if the segment cannot be read. The cursor then stays in place.
     pub fn skip_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         if !matches!(self.at, At::On(_)) {
             return self.next();

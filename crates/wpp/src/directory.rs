@@ -1,5 +1,5 @@
-//! The data that a reader needs before it opens a segment: the nodes, and the contents of each
-//! segment.
+//! Encodes the data that a reader needs before it opens a segment, which are the nodes and a
+//! summary of each segment.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use hashbrown::HashMap;
@@ -20,7 +20,8 @@ const PARTIAL: u64 = 2;
 /// The place where an activation continues after a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Continuation {
-    /// The vertex (after the call, if the node ends with a call), or `None` if the activation ends.
+    /// The next vertex, or `None` if the activation ends. If the node ends with a call, this is the
+    /// vertex after the call.
     pub next: Option<BlockId>,
     /// Whether the node ends with a call.
     pub calls: bool,
@@ -59,23 +60,23 @@ impl Contexts {
 pub struct Directory {
     /// The nodes of the path, by number.
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// The place where the activation continues after each node.
+    /// For each node, the place where the activation continues after it.
     pub continuations: Vec<Continuation>,
     /// The contents of the segments.
     pub summaries: Vec<Summary>,
     /// The number of bits that the run wrote for its path.
     pub bits: u64,
-    /// A description of the parts left out at the user's request. It is empty if there are none.
+    /// A description of the parts that the user's filter left out, or an empty string.
     pub left_out: String,
-    /// The functions that were left out in part, ascending. It is `None` if something was left out
-    /// but its function is unknown.
+    /// The functions that were left out in part, ascending. It is `None` if blocks of unknown
+    /// functions were left out.
     pub partial: Option<Vec<Partial>>,
 }
 
 /// A function that a filter left out in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
-    /// The function that was left out in part.
+    /// The function.
     pub function: FuncId,
     /// The number of the function's blocks that were left out.
     pub blocks: u64,
@@ -83,7 +84,7 @@ pub struct Partial {
     pub calls: u64,
     /// The numbers of the activations that are present. A pair (k, n) says that the k-th present
     /// activation is the n-th of all activations. Until the next pair, both numbers increase by
-    /// one. The numbers count from 1. It is `None` if there would be too many pairs.
+    /// one. The numbers count from 1. The list is `None` if it would have too many pairs.
     pub numbers: Option<Vec<(u64, u64)>>,
 }
 

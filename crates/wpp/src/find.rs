@@ -1,4 +1,4 @@
-//! Finds where activations execute given blocks, in the grammar.
+//! Finds where activations execute a pattern of blocks, without expanding the grammar.
 
 mod automaton;
 mod beginning;
@@ -14,9 +14,9 @@ use self::list::list;
 use crate::{PathError, Root, Segments, Summary, WholePath};
 
 /// A pattern of blocks, in parts. An activation of the first part's function executes that part's
-/// blocks consecutively. Then it directly calls the next part's function, which begins with the
-/// next part's blocks. Alternatively, it ends, and its caller directly continues with those blocks.
-/// Each further part follows in the same way.
+/// blocks consecutively. Then the activation directly calls the next part's function, which begins
+/// with the next part's blocks. Alternatively, the activation ends, and its caller directly
+/// continues with those blocks. Each further part follows in the same way.
 ///
 /// Blocks that an activation's callees execute do not interrupt its own blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,17 +117,17 @@ impl<S: Segments> WholePath<S> {
     /// Counts all occurrences of a pattern, which may overlap, and finds the times of the first
     /// `most`.
     ///
-    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977). It also tracks the progress in
-    /// parts after calls and returns, and has a state for each open activation. For each
-    /// combination of rule and state that arises, the resulting state and the number of occurrences
-    /// are computed once, so the run is not expanded. In practice, few states reach a rule, and
-    /// time is linear in the grammars. In the worst case, it is proportional to the grammar's size
-    /// times the pattern's length. Listing an occurrence examines the symbols of each rule on the
-    /// way down to it. Segments in which the pattern's functions are neither called nor executed
-    /// are not opened.
+    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977). It has one state for each open
+    /// activation. A state also holds the progress in parts that begin after calls and returns. For
+    /// each combination of rule and state that arises, the resulting state and the number of
+    /// occurrences are computed once, so the run is not expanded. In practice, few states reach a
+    /// rule, and time is linear in the grammars. In the worst case, it is proportional to the
+    /// grammar's size times the pattern's length. Listing an occurrence examines the symbols of
+    /// each rule on the way down to it. The search does not open segments in which the pattern's
+    /// functions are neither called nor executed.
     ///
-    /// Left-out blocks count as not executed. The caller must make sure that no filter affects the
-    /// pattern's functions.
+    /// The search ignores blocks that a filter left out. So the caller must make sure that no
+    /// filter affects the pattern's functions.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read.

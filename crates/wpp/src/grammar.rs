@@ -1,4 +1,4 @@
-//! The grammar of a segment.
+//! Defines the grammar of a segment.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -11,8 +11,8 @@ pub enum Kind {
     Sequence,
     /// The rule's only symbol, repeated this many times, at least twice.
     Repeat(u64),
-    /// A whole activation of a function, from the call to the return: the rule's symbols, one after
-    /// another. In the caller's sequence, the callee's activation comes right after the path that
+    /// A whole activation of a function, which executes the rule's symbols from the call to the
+    /// return. In the caller's sequence, the callee's activation comes right after the path that
     /// ends with the call.
     Call(FuncId),
 }

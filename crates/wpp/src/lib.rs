@@ -2,9 +2,9 @@
 //! any point.
 //!
 //! A run is the sequence of the paths that its activations execute. [`Builder`] takes that sequence
-//! and occasionally completes a [`Segment`]: a grammar in which calls, loop iterations and
-//! recurring stretches are stored once, however often they occur. [`WholePath`] reads segments at
-//! any position and in both directions, and finds the k-th execution of a node.
+//! and occasionally completes a [`Segment`]. A segment is a grammar that stores equal calls, loop
+//! iterations and recurring stretches only once. [`WholePath`] reads segments at any position and
+//! in both directions, and finds the k-th execution of a node.
 //!
 //! | | time |
 //! |---|---|

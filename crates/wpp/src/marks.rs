@@ -1,5 +1,5 @@
-//! Finds the k-th mark of a run. Marks depend on an execution and on the previous execution in the
-//! same activation.
+//! Finds the k-th mark of a run. The marks of an execution depend on its node and on the previous
+//! node in the same activation.
 
 mod tally;
 
@@ -14,7 +14,7 @@ use crate::rank::SHARE;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, WholePath};
 
-/// Defines the marks to search for, at the blocks of nodes.
+/// Defines the number of marks that each executed block has.
 pub trait Marking {
     /// Returns the positions of the node's blocks that have marks regardless of what was executed
     /// before, ascending. The position of a block with several marks is repeated.
@@ -27,8 +27,8 @@ pub trait Marking {
 
 /// All marks of a run, in order of time.
 ///
-/// These are like [`Occurrences`](crate::Occurrences), but marks may depend on the activation's
-/// previous execution. All segments are counted at construction.
+/// Marks are like [`Occurrences`](crate::Occurrences), but may depend on the activation's previous
+/// execution. Construction counts the marks of all segments.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,

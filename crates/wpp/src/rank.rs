@@ -18,10 +18,10 @@ use crate::measures::Measured;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, Summary, WholePath};
 
-/// The fraction of the room for open segments that the counts may take.
+/// Counts may take the room for open segments, divided by this number.
 pub(crate) const SHARE: usize = 4;
 
-/// An element of [`Occurrences`].
+/// One of the [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occurrence {
     /// The number of the occurrence, from 1.
@@ -33,7 +33,7 @@ pub struct Occurrence {
 /// The counts for each rule of a segment, by target and segment.
 pub(crate) type Tallies = Recent<(Arc<Target>, usize), Tally>;
 
-/// The target of a search.
+/// The kind of occurrence that is counted.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// Blocks of nodes.
@@ -51,8 +51,7 @@ pub(crate) struct Positions {
     all: Vec<u64>,
 }
 
-/// All executions of a block, or of some nodes, or all activations of a function, in the order of
-/// time.
+/// All executions of a block or of some nodes, or all activations of a function, in order of time.
 ///
 /// Nothing is stored in the file for these queries. The occurrences in each rule are counted
 /// bottom-up, once for each segment queried. Nodes that occur in few rules are counted only in
@@ -69,10 +68,10 @@ pub struct Occurrences<'a, S> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Finds the executions of nodes. The time of an execution is the time of one of the node's
-    /// blocks. The block is given by its position in the node, from 0. To find the executions of a
-    /// block, pass all nodes that contain it, with its positions. Position 0 gives the executions
-    /// of the nodes themselves.
+    /// Finds the executions of nodes. For each node, the caller gives the position of one of its
+    /// blocks, from 0. The time of an execution is the time of that block. To find the executions
+    /// of a block, pass all nodes that contain it, each with the block's position. Position 0 gives
+    /// the executions of the nodes themselves.
     ///
     /// # Errors
     /// Returns an error if a node is unknown, is given twice, or does not have the block.
@@ -91,9 +90,9 @@ impl<S: Segments> WholePath<S> {
         Occurrences::new(self, Target::Nodes(positions))
     }
 
-    /// Works like [`executions`](Self::executions), for any number of positions per node. They must
-    /// ascend, and may be repeated. The position after the node's last block means the next block
-    /// executed after the node, in any node.
+    /// Works like [`executions`](Self::executions), for any number of positions per node. Positions
+    /// must ascend, and may be repeated. The position after the node's last block means the next
+    /// block executed after the node, in any node.
     ///
     /// # Errors
     /// Returns an error if a node is unknown or given twice, or its positions do not ascend or do

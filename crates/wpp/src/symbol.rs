@@ -1,10 +1,10 @@
-//! Symbols of the grammar.
+//! Packs a symbol of the grammar into one word.
 
 use std::fmt;
 
 use afterimage_ids::{NodeId, RuleId};
 
-/// A node, which is a terminal of the grammar, or a rule, in one word.
+/// A symbol of the grammar in one word. It is a node, which is a terminal, or a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(u32);
 

@@ -1,4 +1,4 @@
-//! The whole path of a run, from its segments.
+//! Reads the whole path of a run from its segments.
 
 mod error;
 mod recent;
@@ -35,18 +35,17 @@ pub struct WholePath<S> {
     pub(crate) tallies: Mutex<Tallies>,
     /// Signals that a segment has been opened or needed.
     changed: Condvar,
-    /// The activations that begin in a segment and are open at its end, for each segment for which
-    /// they have been requested.
+    /// For each segment requested so far, the activations that begin in it and are open at its end.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
-    /// For each node, the segments in which it is executed, ascending, and how often. The lists are
-    /// built at the first request.
+    /// For each node, the segments in which it is executed, ascending, and the number of its
+    /// executions in each. The lists are built at the first request.
     inside: OnceLock<Vec<Vec<(u32, u64)>>>,
 }
 
-/// The number of segments that are opened before they are needed.
+/// The number of segments that the other thread may open before they are needed.
 const AHEAD: usize = 8;
 
-/// The open segments, and those that are being opened.
+/// The open segments, and the segments that are being opened.
 struct Cache {
     open: Recent<usize, Measured>,
     opening: Vec<usize>,
@@ -217,7 +216,7 @@ impl<S: Segments> WholePath<S> {
                     {
                         cache = self.wait(cache);
                     }
-                    // `read` may have left some out.
+                    // `read` may have skipped segments.
                     segment = segment.max(cache.needed);
                     // If a segment cannot be opened, `read` reports it.
                     if segment > last
@@ -229,7 +228,7 @@ impl<S: Segments> WholePath<S> {
                     segment += 1;
                 }
             };
-            // Without a second thread, `read` opens them.
+            // If no thread can be started, `read` opens the segments itself.
             let _ = thread::Builder::new().spawn_scoped(scope, open_all);
             read()
         })
@@ -277,7 +276,7 @@ impl<S: Segments> WholePath<S> {
     }
 
     /// Returns the activations that begin in a segment and are open at its end, outermost first.
-    /// The segment is opened at most once for this.
+    /// Opens the segment only for the first request.
     pub(crate) fn begun(&self, segment: usize) -> Result<Arc<[Activation]>, PathError<S::Error>> {
         let mut known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(begun) = known.get(&segment) {

@@ -32,7 +32,7 @@ macro_rules! masks {
 
 masks! { u8 u16 u32 u64 }
 
-/// Sets all bits of each lane where `holds` returns true, and clears the other lanes.
+/// Sets all bits of each lane where `holds` returns `true`, and clears the other lanes.
 #[inline(always)]
 pub(super) fn compare<T: Copy, M: Mask, const N: usize>(
     a: [T; N],

@@ -84,7 +84,7 @@ accesses! {
 }
 
 impl VectorLoad {
-    /// Whether the operator also takes a vector operand, whose other lanes it keeps.
+    /// Whether the operator also takes a vector operand and keeps that vector's other lanes.
     pub fn keeps(self) -> bool {
         matches!(
             self,

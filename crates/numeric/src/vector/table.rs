@@ -1,4 +1,4 @@
-//! Every vector operator and its computation.
+//! Lists every vector operator and its computation.
 
 use std::ops::Add;
 

@@ -1,8 +1,8 @@
 //! Adds starts that make path numbers shorter.
 //!
 //! Five paths need three bits each, but four paths need only two. Suppose that two of five paths
-//! pass through a rarely reached vertex. Ending paths there saves bits. Then four paths are left,
-//! which need two bits. The two paths that begin at the vertex need one more bit, but they are
+//! pass through a rarely reached vertex. Ending paths there saves bits. The remaining four paths
+//! then need two bits. The two paths that begin at the vertex need one more bit, but they are
 //! rarely executed.
 
 use afterimage_ids::{BlockId, EntityRef};
@@ -11,7 +11,7 @@ use afterimage_program::{BlockEnd, Cfg};
 
 use crate::width_of;
 
-/// The maximum number of vertices of a start's paths that are examined.
+/// The maximum number of vertices that are examined on the paths from a start.
 const REACH: usize = 256;
 
 /// Finds vertices that should be starts, at most one per start. At most one path in `seldom`
@@ -58,8 +58,8 @@ pub(super) fn starts(
 struct Region {
     /// The vertices, in an order in which edges lead forward.
     vertices: Vec<BlockId>,
-    /// For each vertex, whether it is in the region. `ways` has the number of paths that lead to
-    /// it.
+    /// For each vertex, whether it is in the region. For these vertices, `ways` holds the number of
+    /// paths that lead to them.
     inside: Vec<bool>,
     ways: Vec<u64>,
 }

@@ -2,8 +2,8 @@
 
 use super::RegenerateError;
 
-/// Words as the probes write them. Below its highest set bit, a word holds numbers in sequence, the
-/// first at the top. No number crosses a word's end.
+/// The words that the probes write. Below its highest set bit, a word holds numbers in sequence,
+/// the first at the top. No number crosses a word's end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     /// The rest of the current word.
@@ -15,7 +15,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// Takes a word and returns the previous word, if there was one.
+    /// Holds back a word, and returns the word held back before, if there was one.
     pub(super) fn push(&mut self, word: u64) -> Result<Option<u64>, RegenerateError> {
         if word == 0 {
             return Err(RegenerateError::Bits);
@@ -54,7 +54,7 @@ impl Bits {
         self.next
     }
 
-    /// Continues in a word with `left` bits left.
+    /// Continues in a word that has `left` bits left.
     pub(super) fn go_on(&mut self, word: u64, left: u32) {
         (self.word, self.left) = (word, left);
     }

@@ -1,4 +1,5 @@
-//! A moment between two paths, when the run has written all bits of the earlier paths.
+//! Continues to a boundary, which is a moment between two paths when the run has written all bits
+//! of the earlier paths.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -22,8 +23,8 @@ pub struct Boundary {
 impl Regenerator<'_> {
     /// Continues to a boundary, at which the words fed so far end.
     ///
-    /// The first state that agrees is the right state, as at the end of a run. After the last bits,
-    /// everything is determined, and no state recurs.
+    /// The first state that agrees with the boundary is the right state, as at the end of a run.
+    /// After the last bits, everything is determined, and no state recurs.
     pub(super) fn go_to<S: Sink>(
         &mut self,
         boundary: &Boundary,

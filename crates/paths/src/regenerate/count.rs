@@ -35,8 +35,8 @@ pub struct Counter<'a, T = NullSink> {
     tally: T,
     /// The smallest number of open activations since [`take`](Self::take).
     fewest: usize,
-    /// The start of the next path's table. If this is the unknown place, `run` holds the run's
-    /// position.
+    /// The place where the table for the next path begins. If this is [`UNKNOWN_PLACE`], `run`
+    /// holds the run's position.
     place: u32,
     /// The time at which the innermost activation began.
     entered: u64,
@@ -83,9 +83,9 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// Passes all paths executed since the last call to the tally. Returns the tally, and the
-    /// number of activations that were open at the last call and still are. Time: O(distinct table
-    /// entries used since then).
+    /// Passes the tally all paths executed since the previous `take`. Returns the tally, and the
+    /// number of activations that were open then and still are. Time: O(distinct table entries used
+    /// since then).
     ///
     /// # Errors
     /// Returns an error if the plan belongs to another program.
@@ -140,7 +140,7 @@ impl<'a, T: Tally> Counter<'a, T> {
         Ok(waypoint)
     }
 
-    /// Continues to a boundary at the end of the words fed so far, the last of which is complete.
+    /// Continues to a boundary at the end of the words fed so far. The last word must be complete.
     /// Returns the number of blocks executed. Time: O(open activations), plus the steps after the
     /// word.
     ///
@@ -175,8 +175,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         let (mut place, mut time) = (self.place, self.run.time);
         while left > 0 {
             let (entry, bits) = LookupTables::entry(place, rest, left);
-            // If the whole entry were copied by value, it would go through the stack, which takes a
-            // third more time.
+            // A table look-up by value would pass the entry through the stack, which takes a third
+            // more time.
             let look = *self.looks.at(entry);
             if T::COUNTS && look.blocks > 0 {
                 self.looks.count(entry);
@@ -255,9 +255,9 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.outer.push(at);
     }
 
-    /// Returns, for each open activation, outermost first, the times of its first block and of the
-    /// block with the call for which it waits. If the activation does not wait, both are the time
-    /// of its first block.
+    /// Returns two times for each open activation, outermost first. They are the times of its first
+    /// block and of the block with the call for which it waits. If the activation does not wait,
+    /// both are the time of its first block.
     pub fn opened(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let waiting = self.run.outer.iter().map(|at| (at.entered, at.called));
         let active = self.is_active();

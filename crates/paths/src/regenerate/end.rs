@@ -1,4 +1,5 @@
-//! The end of a run. When the bits are used up, the known end decides where the path stops.
+//! Regenerates the end of a run. When the bits are used up, the known end decides where the path
+//! stops.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -27,9 +28,8 @@ pub enum Finish {
 impl Regenerator<'_> {
     /// Continues to the end of the run. All words and all calls by the host must have been fed.
     ///
-    /// After the last bits, everything is determined. No state recurs, because a loop that would
-    /// otherwise write nothing writes a tick. So the first state that agrees with the end is the
-    /// end.
+    /// After the last bits, everything is determined. No state recurs, because every loop writes at
+    /// least one bit. So the first state that agrees with the end is the end.
     ///
     /// # Errors
     /// Returns an error if the run does not reach its end.

@@ -23,7 +23,8 @@ const WARM: u32 = 16;
 /// The maximum number of entries of all tables together, which take 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximum length of the lists of paths, which then take 64 MiB. Longer lists are rebuilt.
+/// The maximum length of the lists of paths, at which they take 64 MiB. Beyond it, the lists are
+/// rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.
@@ -32,7 +33,7 @@ pub(super) const UNKNOWN_PLACE: u32 = 0;
 /// The result of following some bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// The start of the next path's table.
+    /// The place where the table for the next path begins.
     pub next: u32,
     /// The number of blocks executed.
     pub blocks: u32,
@@ -75,9 +76,9 @@ const UNKNOWN: Look = Look {
     ..NEW
 };
 
-/// A table for each path start that the run reaches again and again, filled on demand. A table
-/// takes 8 KiB, and all tables take at most 128 MiB. Counting paths takes 50 % more, and up to 64
-/// MiB for lists.
+/// A table for each path start that the run reaches often, filled on demand. A table takes 8 KiB,
+/// and all tables take at most 128 MiB. Counting paths takes 50 % more memory, and up to 64 MiB for
+/// lists.
 #[derive(Debug)]
 pub(super) struct LookupTables {
     entries: Vec<Look>,
@@ -189,7 +190,7 @@ impl LookupTables {
     }
 
     /// Returns the state in which a look begins at the start with the table at `place`. The look
-    /// has `bits` bits of `value`. Returns `None` if no start has this table.
+    /// reads the `bits` bits of `value`. Returns `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {
@@ -254,7 +255,7 @@ impl LookupTables {
         }
     }
 
-    /// Returns the place of a start's table, if it has one.
+    /// Returns the state of a start's table, which includes the table's place if it exists.
     fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> TableState {
         match tables.place(function, start) {
             Some(&mut place) if place > WARM => TableState::At(place),
@@ -267,8 +268,8 @@ impl LookupTables {
         self.entries.len() + TABLE > MOST
     }
 
-    /// Computes an entry. The entry is kept, unless it would cover more paths once another start
-    /// has a table.
+    /// Computes an entry. Keeps the entry, unless it would cover more paths once another start has
+    /// a table.
     #[cold]
     pub(super) fn fill<S: Sink>(
         &mut self,
@@ -299,7 +300,7 @@ impl LookupTables {
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
-            // The number of further bits is unknown, so further paths are unknown, too.
+            // No bits are left, so the paths that follow are unknown.
             if way.left == 0 {
                 break;
             }
@@ -338,7 +339,7 @@ impl LookupTables {
     }
 }
 
-/// Whether a start has a table.
+/// The state of a start's table.
 enum TableState {
     At(u32),
     /// The start gets a table if it is visited more often.
@@ -350,9 +351,9 @@ enum TableState {
 /// The outcome of following a path.
 enum Step {
     On,
-    /// The activation in which the look began returned.
+    /// The activation with which the look began has returned.
     Leave,
-    /// The path needs more bits, or something other than bits and tables.
+    /// The path needs more bits, or a step that the tables do not cover.
     End,
     /// The path leads to a start that may get a table.
     Later,
@@ -458,7 +459,8 @@ impl Way {
         Some(step)
     }
 
-    /// Returns the callee, or `Some(None)` for an import that writes nothing.
+    /// Returns the callee, `Some(None)` for an import that writes nothing, or `None` if the callee
+    /// is unknown.
     fn callee(&self, tables: &Tables<'_>, target: Target, left: u32) -> Option<Option<u32>> {
         let ids = tables.entry_ids();
         match target {

@@ -1,4 +1,4 @@
-//! A sink that discards its paths.
+//! Defines a sink that discards its paths.
 
 use afterimage_ids::{FuncId, NodeId};
 

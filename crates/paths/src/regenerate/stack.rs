@@ -1,11 +1,11 @@
-//! Open activations.
+//! Represents the open activations.
 
 use afterimage_ids::BlockId;
 
-/// The absence of a start.
+/// Represents the absence of a start.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// The absence of a start because the activation ends.
+/// Represents the absence of a start because the activation ends.
 pub(super) const LEAVES: u32 = u32::MAX - 1;
 
 /// An activation, and the place where it continues.

@@ -1,4 +1,4 @@
-//! Caches the path for each number.
+//! Caches the paths that have been looked up, by start and number.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, TypeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
@@ -51,7 +51,7 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// Numbers below this are looked up in a list, larger numbers in a map.
+/// Numbers below this are looked up in a list, and larger numbers in a map.
 const DENSE: usize = 1 << 12;
 
 /// The paths from one start.
@@ -59,7 +59,7 @@ const DENSE: usize = 1 << 12;
 struct Start {
     block: BlockId,
     width: u8,
-    /// The place of the start's table of several paths, if paths are being counted.
+    /// The place of the start's look-up table, if paths are being counted.
     place: u32,
     dense: Vec<u32>,
     sparse: std::collections::HashMap<u32, u32>,
@@ -86,7 +86,7 @@ pub(super) struct Tables<'a> {
     blocks: Vec<BlockId>,
 }
 
-/// The mark of a path that has not been looked up yet.
+/// Marks a path that has not been looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
 impl<'a> Tables<'a> {
@@ -138,8 +138,7 @@ impl<'a> Tables<'a> {
         self.program.types.is_valid(ty).then_some(ty)
     }
 
-    /// Returns the place of the table of several paths of a start, or `None` if the start is
-    /// invalid.
+    /// Returns the place of a start's look-up table, or `None` if the start is invalid.
     pub(super) fn place(&mut self, function: u32, start: u32) -> Option<&mut u32> {
         let table = self.function(function);
         table.starts.get_mut(start as usize).map(|s| &mut s.place)

@@ -1,4 +1,4 @@
-//! A moment of a run from which reading its bits can continue.
+//! Saves a moment of a run from which reading its bits can continue.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, TypeId};
 use afterimage_program::Program;
@@ -25,7 +25,7 @@ use crate::PathPlan;
 pub struct Waypoint(Vec<u64>);
 
 impl Waypoint {
-    /// Takes a list of numbers, which is checked when a run continues from it.
+    /// Wraps a list of numbers. The list is checked when a run continues from it.
     pub fn from_numbers(numbers: Vec<u64>) -> Self {
         Self(numbers)
     }
@@ -46,7 +46,7 @@ impl Waypoint {
     }
 }
 
-/// No run has more blocks, because a century would not suffice for them.
+/// The maximum number of blocks of a run. Executing more would take over a century.
 const LONGEST: u64 = 1 << 62;
 
 /// Maps starts to small numbers, with the two special values first.
@@ -86,8 +86,8 @@ impl<'a> Regenerator<'a> {
         Waypoint(numbers)
     }
 
-    /// Returns the run's position after the words fed so far, the last of which is complete. This
-    /// is the given boundary if the run reaches it, and another place otherwise.
+    /// Returns the run's position after the words fed so far. The last word must be complete. The
+    /// result is the given boundary if the run reaches it, and otherwise another place.
     ///
     /// # Errors
     /// Returns an error if the words do not continue the run.
@@ -115,8 +115,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Begins a call that waits for bits unnecessarily. Because more bits follow, the call has
-    /// begun.
+    /// Begins a call that waits for bits that it does not need. Because more bits follow, the call
+    /// has begun.
     fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
         let (None, Some((target, caller))) = (self.current, self.pending) else {
             return Ok(());
@@ -140,8 +140,8 @@ impl<'a> Regenerator<'a> {
     /// [`Regenerator::open`] to a sink that has not observed the run so far.
     ///
     /// # Errors
-    /// Returns [`RegenerateError::Waypoint`] if this is no moment of a run of this program under
-    /// this plan.
+    /// Returns [`RegenerateError::Waypoint`] if the numbers do not describe a moment of a run of
+    /// this program under this plan.
     pub fn resumed(
         program: &'a Program,
         plan: &'a PathPlan,

@@ -12,7 +12,7 @@ pub(super) struct Code {
     /// The tokens of a canonical code, ascending by width and value.
     tokens: Vec<Token>,
     /// The rank and width of the token with which the next bits begin, indexed by these bits. The
-    /// longest short token determines their number.
+    /// longest short token determines the number of these bits.
     short: Vec<(u32, u8)>,
     short_width: u8,
     longest: u8,

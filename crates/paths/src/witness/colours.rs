@@ -65,7 +65,7 @@ impl Colours {
 struct Colouring<'v, 'g> {
     view: &'v TraceGraph<'g>,
     placement: &'v Placement,
-    /// For each vertex, the last witness that a search found to be seen from it.
+    /// For each vertex, the last witness that a search found to be seen from that vertex.
     seen_by: Vec<u32>,
     stack: Vec<BlockId>,
     /// For each edge that leaves a branch, the colours seen through it.

@@ -2,10 +2,10 @@
 //!
 //! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 requires
 //! less. It forbids only directed cycles and diamonds. Finding the cheapest set is NP-complete, so
-//! each witness is tried once, hottest first. On ten real programs, this saves 0 to 3 % of the
-//! witnesses with heuristic weights, and less than 0.5 % with weights from the same run, so the
-//! spanning tree is nearly optimal. Starting without a tree, with all edges writing, gave the same
-//! result.
+//! this module tries to delete each witness once, hottest first. On ten real programs, this saves 0
+//! to 3 % of the witnesses with heuristic weights, and less than 0.5 % with weights from the same
+//! run. So the spanning tree is nearly optimal. Starting without a tree, with all edges writing,
+//! gave the same result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
@@ -87,7 +87,7 @@ struct Trial<'v, 'g> {
 }
 
 impl Trial<'_, '_> {
-    /// Returns whether the edge need not write, or `None` if finding out takes too long.
+    /// Returns whether the edge need not write, or `None` if the search takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());
@@ -142,7 +142,7 @@ impl Trial<'_, '_> {
         Some(true)
     }
 
-    /// Whether the target of an edge reaches its source silently, calls included.
+    /// Whether the target of an edge reaches the edge's source silently, including through calls.
     fn closes_cycle(&mut self, placement: &Placement, from: BlockId, to: BlockId) -> Option<bool> {
         let graph = self.view.graph();
         self.behind.clear();
@@ -165,7 +165,7 @@ impl Trial<'_, '_> {
 }
 
 /// Adds to a region the vertices that reach it silently. After a vertex where other functions
-/// write, a new search for a witness begins, so paths do not lead through such a vertex.
+/// write, a new search for a witness begins, so paths do not lead through that vertex.
 fn backwards(
     view: &TraceGraph<'_>,
     placement: &Placement,

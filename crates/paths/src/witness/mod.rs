@@ -2,10 +2,11 @@
 //!
 //! Some edges write a *witness* when control passes over them. The whole path of a run follows from
 //! the witnesses alone. For one graph, a [`Placement`] selects the edges that write,
-//! [`solves_by_definition`] and [`solves_by_theorem`] decide whether they suffice, and [`place`]
-//! chooses them. [`assign_tokens`] finds short codes for the witnesses, and [`regenerate_simple`]
-//! turns them back into the path. For a whole [`Program`](afterimage_program::Program), use a
-//! [`WitnessPlan`] and read the output of a run with a [`Regenerator`].
+//! [`solves_by_definition`] and [`solves_by_theorem`] decide whether these edges suffice, and
+//! [`place`] chooses them. [`assign_tokens`] finds short codes for the witnesses, and
+//! [`regenerate_simple`] turns them back into the path. For a whole
+//! [`Program`](afterimage_program::Program), use a [`WitnessPlan`] and read the output of a run
+//! with a [`Regenerator`].
 //!
 //! This module goes beyond the paper in three ways. Spanning-tree witnesses that distinguish
 //! nothing are deleted. Calls to functions that write nothing are transparent. Codes are as short

@@ -4,9 +4,9 @@ use afterimage_ids::EntityRef;
 
 use super::{Placement, TraceGraph, blockers, chords, delete_hot};
 
-/// Finds a cheap placement. It has blocking witnesses and the chords of a maximum spanning tree of
-/// the rest, minus the witnesses that distinguish nothing. Time: O(E log E), plus constant time for
-/// every witness.
+/// Finds a cheap placement. The placement has blocking witnesses and the chords of a maximum
+/// spanning tree of the rest, minus the witnesses that distinguish nothing. Time: O(E log E), plus
+/// constant time for every witness.
 ///
 /// `weight` holds the cost of a witness on each edge.
 pub fn place(view: &TraceGraph<'_>, weight: &[f64]) -> Placement {

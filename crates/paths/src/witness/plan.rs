@@ -20,8 +20,8 @@ const GUESSES: f64 = 0.6;
 pub struct WitnessOptions {
     /// The cost of a witness on an edge.
     pub split_cost: SplitCost,
-    /// Whether to delete witnesses of the spanning tree's chords that distinguish nothing.
-    /// Otherwise, the placement is the paper's.
+    /// Whether to delete witnesses on chords of the spanning tree that distinguish nothing. If not,
+    /// the placement is the paper's.
     pub delete: bool,
 }
 
@@ -38,7 +38,7 @@ impl Default for WitnessOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWitnesses {
     edges: Vec<(EdgeId, Token)>,
-    /// For each entry of `edges`, the group with the code to which the token belongs.
+    /// For each entry of `edges`, the group whose code contains the token.
     groups: Vec<u32>,
     entry: Option<Token>,
     may_write: bool,
@@ -53,15 +53,14 @@ impl FunctionWitnesses {
         &self.edges
     }
 
-    /// Returns the edges that write, each with its token and the group with the code to which the
-    /// token belongs.
+    /// Returns the edges that write, each with its token and the group whose code contains the
+    /// token.
     pub(super) fn coded(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.edges.iter().zip(&self.groups);
         edges.map(|(&(edge, token), &group)| (edge, token, group))
     }
 
-    /// Returns the token that the function writes first when it is entered by any caller, before
-    /// its root.
+    /// Returns the token that the function writes when any caller enters it, before its root.
     pub fn entry(&self) -> Option<Token> {
         self.entry
     }
@@ -177,9 +176,9 @@ pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
     (width > 0).then_some(Token { value, width })
 }
 
-/// Returns the token that a function writes at its entry. This is its number, or a mere mark of
-/// entry if it may make a tail call without writing anything else. Without such marks, functions
-/// could replace each other silently forever.
+/// Returns the token that a function writes at its entry. The token is the function's number, or a
+/// mere mark of entry if the function may make a tail call without writing anything else. Without
+/// such marks, functions could replace each other silently forever.
 fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
     let tick = Token { value: 0, width: 1 };
     number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))

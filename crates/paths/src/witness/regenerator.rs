@@ -26,8 +26,8 @@ struct Activation {
     function: u32,
     /// The vertex that the activation has reached.
     at: BlockId,
-    /// A token that has been read for a branch, but whose edge is still to come. This is `wit` of
-    /// Ball and Larus 1992, Figure 7.
+    /// A token that has been read for a branch before the path reaches the token's edge. This is
+    /// `wit` of Ball and Larus 1992, Figure 7.
     pending: Option<u32>,
 }
 
@@ -92,8 +92,8 @@ impl<'a> Regenerator<'a> {
         open.map(|a| program.functions[a.function as usize].id)
     }
 
-    /// Reports the path as far as the available tokens determine it, which is up to the event of
-    /// the last token.
+    /// Reports the path as far as the available tokens determine it, up to the event of the last
+    /// token.
     ///
     /// # Errors
     /// Returns an error if the tokens do not continue the run. The regenerator is unusable
@@ -142,8 +142,9 @@ impl<'a> Regenerator<'a> {
     }
 
     /// Follows the innermost activation while it stays in its function. This is the tight loop that
-    /// takes most of the time. Returns true if it stopped because no token is left. Returns false
-    /// if it reported a vertex at whose end something else happens, such as an error.
+    /// takes most of the time. Returns `true` if it stopped because no token is left. Returns
+    /// `false` if it stopped at the end of a vertex that needs other treatment, such as a call or
+    /// an error.
     #[inline]
     fn go_within<R: TokenReader, S: PathSink>(&mut self, reader: &mut R, sink: &mut S) -> bool {
         let depth = self.stack.len();
@@ -268,7 +269,7 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Returns the error if the next bits are not a token, or no bits are left.
+    /// Returns the error for bits that are not a token, or for the lack of bits.
     #[cold]
     fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
         if reader.is_empty() {

@@ -13,7 +13,7 @@ use super::{Placement, TraceGraph};
 pub enum Witness {
     /// The witness of an edge.
     Edge(EdgeId),
-    /// The end of the trace, in a run that ends at this vertex.
+    /// The end of the trace, because the run ends at this vertex.
     End(BlockId),
     /// Witnesses of other functions, after this vertex.
     Foreign(BlockId),

@@ -1,4 +1,4 @@
-//! Regenerates a path as in the paper, with witness sets computed from their definition.
+//! Regenerates a path as in the paper, computing witness sets from their definition.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId};
@@ -39,7 +39,7 @@ pub fn regenerate_simple(
     let mut rest = trace.iter().map(|&e| Witness::Edge(e));
     let mut pc = graph.root();
     let mut path = vec![pc];
-    // The paper's `wit`, which is a witness that has been read but whose edge is still to come.
+    // The paper's `wit`, which is a witness that has been read before the path reaches its edge.
     let mut pending = None;
     while pc != exit {
         let way = if let [only] = graph.out_edges(pc) {

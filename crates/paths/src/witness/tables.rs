@@ -1,4 +1,4 @@
-//! A function, in the form that the decoder uses.
+//! Represents a function in the form that the decoder uses.
 
 mod decide;
 mod runs;
@@ -35,7 +35,8 @@ pub(super) enum Leads {
 pub(super) enum Step {
     /// Only one edge leads on.
     Next(EdgeId),
-    /// A token of this code selects the edge. If `None`, every edge leads to the end of the run.
+    /// A token of this code selects the edge. If there is no code, every edge leads to the end of
+    /// the run.
     Branch(Option<u32>),
     Call {
         target: Target,
@@ -61,14 +62,14 @@ pub(super) enum Target {
 pub(super) struct Run {
     start: u32,
     length: u32,
-    /// The last vertex, at whose end something else happens or another run begins.
+    /// The last vertex. After it, control needs a decision or an event, or another run begins.
     pub last: BlockId,
 }
 
-/// Tokens with a rank below this are looked up in a list, other tokens in a map.
+/// Tokens with a rank below this are looked up in a list, and other tokens in a map.
 const DENSE: u32 = 1 << 8;
 
-/// The mark of an edge that has not been looked up yet.
+/// Marks an edge that has not been looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -77,7 +78,7 @@ pub(super) struct Table {
     codes: Vec<Code>,
     steps: Vec<Step>,
     runs: Vec<Run>,
-    /// The blocks of the runs. Runs with equal ends share them.
+    /// The blocks of the runs. Runs with the same end share blocks.
     blocks: Vec<BlockId>,
     /// The edge to take, by branch and rank of the token.
     dense: Vec<Vec<u32>>,
@@ -153,7 +154,7 @@ impl Table {
     }
 
     /// Returns the blocks that are executed from a vertex on without any decision, and the vertex
-    /// where this ends.
+    /// where they end.
     #[inline]
     pub(super) fn run(&self, v: BlockId) -> (&[BlockId], BlockId) {
         let run = self.runs[v.index()];

@@ -9,7 +9,7 @@ use super::colours::colours;
 use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// The output of an edge, which is a number and its width in bits.
+/// A number that an edge writes, with its width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// The number, which is less than 2^`width`.

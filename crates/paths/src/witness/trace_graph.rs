@@ -1,4 +1,4 @@
-//! A graph, in the form that tracing uses.
+//! Represents a graph in the form that tracing uses.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 /// The meaning of a vertex for the reader of witnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Witnesses determine how control continues, if several edges leave it.
+    /// Witnesses determine how control continues, if several edges leave the vertex.
     Plain,
     /// A call to a function that writes nothing. The call is transparent, and the callee determines
     /// how control continues.
@@ -20,8 +20,8 @@ pub enum Role {
 
 /// A graph with the roles of its vertices.
 ///
-/// A *branch* is a plain vertex that several edges leave. Parallel edges are distinguished, so this
-/// is slightly wider than the paper's predicate.
+/// A *branch* is a plain vertex that several edges leave. Parallel edges count separately, so this
+/// term is slightly wider than the paper's *predicate*.
 #[derive(Clone, Debug)]
 pub struct TraceGraph<'a> {
     graph: &'a FlowGraph,
@@ -37,7 +37,7 @@ impl<'a> TraceGraph<'a> {
     }
 
     /// Returns a graph with roles. `mute` selects the edges that cannot carry a witness. No cycle,
-    /// directed or not, may consist only of these edges, and no branch may have such an edge.
+    /// directed or not, may consist only of these edges, and none of them may leave a branch.
     pub fn new(
         graph: &'a FlowGraph,
         role: impl FnMut(BlockId) -> Role,

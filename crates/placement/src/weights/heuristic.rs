@@ -8,7 +8,7 @@ use super::{Likelihood, Weights};
 /// The executions of a loop's body per entry, including the last, incomplete iteration.
 const TURNS: f64 = 11.0;
 
-/// The largest meaningful weight. Larger products over nested loops say nothing.
+/// The largest meaningful weight. Larger products over nested loops carry no information.
 const LARGEST: f64 = 1e100;
 
 pub(super) fn weights(graph: &FlowGraph, likelihood: &dyn Fn(EdgeId) -> Likelihood) -> Weights {

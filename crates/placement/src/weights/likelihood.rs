@@ -6,7 +6,7 @@ use afterimage_graph::{FlowGraph, PostDominatorTree};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
 
-/// The likelihood that an edge is taken, apart from loops and the number of branches.
+/// The likelihood that an edge is taken, without regard to loops and the number of branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Likelihood {
     /// Nothing is known.
@@ -16,7 +16,7 @@ pub enum Likelihood {
     Calls,
     /// The edge leads to a return. This is the return heuristic of Ball and Larus (1993).
     Returns,
-    /// The edge is taken by an exception. It is rare, but may be part of how a program works.
+    /// An exception takes the edge. This is rare, but may be part of a program's normal work.
     Exceptional,
     /// The edge leads to the end of the program, so it is executed at most about once in a run.
     Cold,
@@ -42,7 +42,7 @@ impl Likelihood {
     }
 }
 
-/// The number of blocks without a branch to search for a call or a return.
+/// The maximum number of blocks, without a branch between them, to search for a call or a return.
 const LOOK_AHEAD: usize = 3;
 
 /// The part of an edge to a call. It was found by trial on nine real programs in C and Rust, in
@@ -98,7 +98,8 @@ pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
         .collect()
 }
 
-/// Finds whether control goes straight from a block to a call or a return.
+/// Returns the likelihood of an edge to a block from which control goes straight to a call or a
+/// return.
 fn leads_to(cfg: &Cfg, mut v: BlockId) -> Likelihood {
     for _ in 0..LOOK_AHEAD {
         match cfg.blocks[v].end {

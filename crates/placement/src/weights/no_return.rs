@@ -8,8 +8,8 @@ use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 ///
 /// `proc_exit` of WASI does not return. A defined function may return if its EXIT can be reached
 /// from its root without the return of a function that does not return. The result is the least
-/// solution, so a recursion without an exit does not return. Compilers mark only some of these
-/// functions themselves. Time: O(program).
+/// solution, so a recursion without an exit does not return. Compilers themselves mark only some
+/// functions that do not return. Time: O(program).
 pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
     let imports = program.imports.len();
     let mut state = Search {

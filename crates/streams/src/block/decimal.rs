@@ -1,5 +1,5 @@
-//! Codes floats that are whole numbers or multiples of a power of ten. The whole numbers are a
-//! column.
+//! Codes floats that are whole numbers, or whole numbers divided by a power of ten. A column stores
+//! the whole numbers.
 //!
 //! Each value is the float nearest to `number / 10^digits`. IEEE 754 defines this division, so it
 //! gives the same bits everywhere.

@@ -8,7 +8,7 @@ use crate::{BLOCK, StreamError, bits, varint};
 /// Blocks with more distinct values than this are left to other codecs.
 const MOST: usize = 256;
 
-/// The dictionary that a block would have.
+/// The dictionary that an encoded block would have.
 pub(crate) struct Plan {
     distinct: Vec<u64>,
     pub(crate) ranks: Vec<u64>,
@@ -53,7 +53,7 @@ pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
 }
 
 /// Returns the index of each value among the distinct values, and the distinct values in the order
-/// of first occurrence. Returns `None` if there are more than `most`.
+/// of first occurrence. Returns `None` if there are more than `most` distinct values.
 fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
     /// The table has at least this many places per entry.
     const ROOM: usize = 4;
@@ -66,7 +66,7 @@ fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut last = None;
     for &value in values {
-        // Equal consecutive values are looked up once.
+        // Look up equal consecutive values only once.
         if let Some((before, number)) = last
             && before == value
         {

@@ -13,14 +13,15 @@ use crate::{BLOCK, Codec, StreamError, varint};
 /// The number of tag bits that name the codec. The other bits are its parameter.
 const CODEC_BITS: u32 = 3;
 
-/// In shorter blocks, predictors cannot learn anything.
+/// Predictors cannot learn anything in blocks of fewer values than this.
 const PREDICTABLE: usize = 32;
 
 /// Predicted blocks take ten times as long to read as other blocks, so they are used only if they
 /// save at least one byte in this many.
 const PREDICTED_MARGIN: usize = 7;
 
-/// In longer blocks, storing each value in its own bytes is never the shortest form.
+/// In blocks of more values than this, storing each value in its own bytes is never the shortest
+/// form.
 const PLAIN: usize = 64;
 
 /// A block of this many runs may take as little as one byte.
@@ -163,7 +164,7 @@ pub(crate) fn replace_predicted(
     keep_predicted(0, block, write)
 }
 
-/// Appends a predicted block, if `write` can write it. Returns whether the block was appended.
+/// Appends a predicted block, if `write` succeeds. Returns whether the block was appended.
 pub(crate) fn push_predicted(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Option<u8>,
@@ -186,7 +187,7 @@ fn keep_predicted(
 ) -> bool {
     let end = out.len();
     let size = end - start;
-    // The saving must justify slow reading. The tag takes a byte.
+    // The saving must justify the slower reading. The tag takes one byte.
     let most = (size - size / PREDICTED_MARGIN).saturating_sub(2);
     let shorter = push_predicted(out, |out| write(most, out));
     if shorter {

@@ -3,7 +3,7 @@
 
 use crate::{StreamError, varint};
 
-/// The conversion of the values to short numbers.
+/// The tag's parameters, which say how the values become short numbers.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
 

@@ -9,7 +9,7 @@
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, varint};
 
-/// A piece of `len` values: `first`, `first + stride`, …, modulo 2^64.
+/// A piece of `len` values, which are `first`, `first + stride`, …, modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) first: u64,
@@ -25,7 +25,7 @@ impl Piece {
     }
 }
 
-/// The forms of a block of one or several pieces.
+/// The tag's parameters, which say how the pieces of a block are stored.
 pub(super) const CONSTANT: u8 = 0;
 pub(super) const ARITHMETIC: u8 = 1;
 pub(super) const PIECES: u8 = 2;

@@ -26,7 +26,7 @@ impl Probability {
         let count = self.0 & Self::COUNT;
         let share = self.0 >> 10;
         let weight = WEIGHTS[count as usize % WEIGHTS.len()];
-        // The bits of an escaped number are unpredictable, so this avoids a branch.
+        // The bits of an escaped number are unpredictable, so this code avoids a branch.
         let least = u32::from(bit).wrapping_neg() & ((1 << 22) - 1);
         let step = (u64::from(least.abs_diff(share)) * weight) >> 16;
         let sign = u32::from(!bit).wrapping_neg();
@@ -165,7 +165,7 @@ impl Coder for Encoder<'_> {
     #[inline(always)]
     fn decide(&mut self, bit: bool, share: u64) -> bool {
         let split = (self.range >> 16) * share;
-        // This avoids a branch, as in `adapt`.
+        // Avoid a branch here, as in `adapt`.
         let no = u64::from(!bit).wrapping_neg();
         let below = split & no;
         self.add(below);

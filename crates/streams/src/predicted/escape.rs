@@ -1,5 +1,5 @@
 //! Codes a value that no prediction matched, by its magnitude. Its number of bits, the bits below
-//! the leading bit, and the lowest bits (alignment) are modelled. The bits in between are not.
+//! the leading bit, and the lowest bits (alignment) are modelled. The other bits are not modelled.
 
 use super::coder::{Coder, Probability};
 use crate::bits;
@@ -11,7 +11,7 @@ const HIGH: u32 = 3;
 /// The number of modelled lowest bits.
 const LOW: u32 = 3;
 
-/// Numbers of three neighbouring lengths form a class. The last class has all longer numbers.
+/// Numbers of three neighbouring lengths form a class. The last class contains all longer numbers.
 const CLASSES: usize = 9;
 
 /// The model of escaped numbers.
@@ -51,7 +51,7 @@ impl Escapes {
         }
         let lead = 1 << below.min(63);
         if len <= WHOLE {
-            // One tree has all numbers of these lengths.
+            // One tree covers all numbers of these lengths.
             return lead | descend(coder, &mut self.whole, number & (lead - 1), below);
         }
         let below = below.min(63);

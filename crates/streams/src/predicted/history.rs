@@ -1,6 +1,6 @@
 //! Remembers the latest values of a block.
 
-/// The latest values and differences, as the contexts need them.
+/// The latest values and differences, in the form that the contexts need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
     /// The last two values.

@@ -102,7 +102,7 @@ pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Op
     Some(parameter | DELIMITED)
 }
 
-/// The number of values between two checks of whether the block is worthwhile.
+/// The number of values between two checks that the block is still worthwhile.
 const STRETCH: usize = 128;
 
 /// Appends a block if it takes at most `most` bytes. As soon as it clearly takes more, removes it

@@ -5,9 +5,9 @@
 //! of two differences (DFCM; Goeman, Vandierendonck and De Bosschere 2001), finite contexts of one
 //! value, last stride, and last values. Each predictor in turn offers its prediction, unless it has
 //! none or an earlier predictor offered the same. The answer's probability depends on the
-//! predictor, its confidence, how many others agree, and how the last two values were found. So a
-//! hit costs a hundredth of a bit where hits are the rule, and a miss costs less the more frequent
-//! misses are.
+//! predictor, its confidence, the number of other predictors that agree, and the outcomes of the
+//! last two values. So a hit costs a hundredth of a bit where hits are the rule, and a miss costs
+//! less where misses are frequent.
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;
@@ -17,7 +17,7 @@ use crate::varint;
 
 /// The number of predictors.
 const PREDICTORS: usize = 6;
-/// The number of distinguished counts of agreeing predictors.
+/// The number of counts of agreeing predictors that are distinguished.
 const AGREEING: usize = 3;
 /// The number of levels of confidence.
 const LEVELS: usize = SURE as usize + 1;
@@ -25,7 +25,7 @@ const LEVELS: usize = SURE as usize + 1;
 /// The number of contexts of answers.
 const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
 
-/// The model, which holds everything that is learnt.
+/// The model, which holds everything that has been learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,
@@ -158,7 +158,7 @@ impl Model {
         (value, Learnt(slots))
     }
 
-    /// Restores the state of `from`. This must be a copy of `from` that has since learnt.
+    /// Restores the state of `from`. `self` must be a copy of `from` that has since learnt.
     pub(super) fn unlearn(&mut self, learnt: &[Learnt], from: &Self) {
         for Learnt([values3, differences2, value1]) in learnt {
             self.values3.restore(*values3, &from.values3);

@@ -16,7 +16,7 @@ pub(crate) struct Recurrence {
 }
 
 impl Recurrence {
-    /// Creates an empty estimate.
+    /// Creates a record without values.
     pub(crate) fn new() -> Self {
         Self {
             after_value: [0; TABLE],
@@ -63,7 +63,7 @@ impl Recurrence {
     }
 }
 
-/// Whether one value in eight recurs.
+/// Whether at least one value in eight recurs.
 pub(crate) fn recurs(values: &[u64]) -> bool {
     let mut recurrence = Recurrence::new();
     let hits = values.iter().filter(|&&value| recurrence.hit(value));

@@ -1,4 +1,4 @@
-//! A table of the values that last followed each context.
+//! Remembers the value that last followed each context, in a table.
 
 use super::history::hash;
 
@@ -14,8 +14,8 @@ pub(super) struct Table {
 struct Entry {
     /// The value that last followed the context.
     value: u64,
-    /// The lowest two bits are the confidence, which is 0 if there has been no successor yet. Above
-    /// them are more bits of the context's hash.
+    /// The lowest two bits are the confidence, which is 0 if there has been no successor yet. The
+    /// other bits are more bits of the context's hash.
     mark: u16,
 }
 
@@ -61,7 +61,7 @@ impl Table {
     #[inline]
     pub(super) fn update(&mut self, slot: Slot, value: u64) {
         let Entry { value: held, mark } = &mut self.entries[usize::from(slot.index)];
-        // The case that occurs is unpredictable, so this avoids a branch.
+        // Which case occurs is unpredictable, so this code avoids a branch.
         let confidence = *mark & SURE;
         let known = (*mark & !SURE == slot.mark) & (confidence > 0);
         let right = *held == value;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::patterns::Patterns;
 use super::sites::EXECUTION_BITS;
 
-/// The executions that labels name, as absolute numbers and also as distances back.
+/// The executions that labels name, both as absolute numbers and as ages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Executions {
     /// The numbers of the executions.
@@ -27,8 +27,8 @@ impl Executions {
     }
 }
 
-/// The writer of the data that one execution reads. It has a pattern of origins, and the execution
-/// of the pattern's first part.
+/// The writer of the data that one execution reads, as a pattern of origins and the execution of
+/// the pattern's first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub pattern: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Column {
     /// For a read, the node's execution that has the first label. Each later execution also has a
     /// label.
     pub first: u64,
-    /// The positions of the labels, chunk by chunk.
+    /// The position of each chunk of labels.
     pub chunks: Vec<u32>,
     /// The end of the last chunk.
     pub end: u32,
@@ -67,8 +67,8 @@ pub(crate) struct Column {
     pub cut_high: Vec<u64>,
 }
 
-/// A part of the data of one memory copy: a run of elements of equal size. The same write stored
-/// them, in the same execution or in executions at equal distances.
+/// A run of elements of equal size, as a part of the data of one memory copy. One write stored the
+/// elements, in one execution or in executions at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The number of bytes in an element.
@@ -86,7 +86,7 @@ pub(crate) struct Run {
 /// The copies made by one instruction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
-    /// The copying write, as a site.
+    /// The site of the copying write.
     pub site: u32,
     /// The executions of the node that copied elements.
     pub at: Vec<u64>,
@@ -95,7 +95,7 @@ pub(crate) struct Copies {
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch. Each column consists of chunks, so its labels do not move when it
+/// The labels of a stretch. A column consists of chunks, so its labels do not move when the column
 /// grows.
 ///
 /// Most labels have the same pattern as the previous label, and take one word.
@@ -122,8 +122,8 @@ impl Room {
 }
 
 impl Labels {
-    /// The room reserved in advance, enough for a typical epoch. Unused room takes no memory, and
-    /// labels need not move.
+    /// The number of words reserved in advance, enough for a typical epoch. Unused words take no
+    /// memory, and labels need not move.
     const ROOM: usize = 3 << 21;
     /// Marks a label, whose age and execution are in the upper bits.
     const LABEL: u64 = 1;
@@ -140,7 +140,7 @@ impl Labels {
         }
     }
 
-    /// Appends a label that takes one word, if there is room.
+    /// Appends a label if it takes one word and the chunk has room. Otherwise, returns `false`.
     #[inline(always)]
     pub(crate) fn fits(&mut self, label: Label, room: &mut Room) -> bool {
         let fits = label.age >> Self::AGE == 0 && label.pattern == room.pattern;
@@ -194,7 +194,7 @@ impl Labels {
         8 << (2 * before.min(3))
     }
 
-    /// Returns the number of words of a column's labels. O(chunks).
+    /// Returns the number of words of a column's labels. Time: O(chunks).
     pub(crate) fn words_of(column: &Column) -> usize {
         match column.chunks.split_last() {
             Some((&last, before)) => {

@@ -34,7 +34,7 @@ impl Columns {
         self.buffers.size
     }
 
-    /// Returns the data to be written, and continues with `empty`.
+    /// Returns the data to be written, and continues with the buffers in `empty`.
     pub(super) fn take(&mut self, empty: Buffers) -> Buffers {
         for column in &mut self.buffers.columns {
             let input = column.input as usize;
@@ -127,7 +127,7 @@ impl Columns {
         self.buffers.size += 1;
     }
 
-    /// Records a copy at a site. `add` appends its data.
+    /// Records a copy at a site. `add` appends the copy's data.
     pub(super) fn copy(&mut self, site: u32, execution: u64, add: impl FnOnce(&mut Copies)) {
         let copies = &mut self.buffers.copies;
         let place = match self.buffers.of_site.entry(site) {

@@ -1,4 +1,4 @@
-//! The cost of computing a value from the stored data. It is an upper bound, in evaluations of
+//! Computes upper bounds on the cost of deriving a value from the stored data, in evaluations of
 //! nodes.
 
 use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
@@ -6,7 +6,7 @@ use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 use super::{DEAREST, KEPT};
 use crate::model::{NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
-/// A set of inputs of a node. The last bit stands for all inputs from its position on.
+/// A set of inputs of a node. The last bit represents all inputs from its position on.
 pub(super) type Mask = u64;
 
 fn bit(input: usize) -> Mask {
@@ -27,7 +27,7 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    /// Computes the masks of a node. O(instructions).
+    /// Computes the masks of a node. Time: O(instructions).
     pub(super) fn new(code: &NodeCode, model: &NodeModel) -> Self {
         let mut insts: Vec<Mask> = Vec::with_capacity(code.insts.len());
         let first = code.first_result();
@@ -51,7 +51,7 @@ impl Masks {
             let mut operands = [inst.a, inst.b, inst.c];
             let count = match (read_from(inst.code), write_to(inst.code)) {
                 (Some(ReadFrom::Memory), _) => match inst.code {
-                    // A vector's unchanged lanes count like the address.
+                    // A vector's unchanged lanes are treated like the address.
                     Code::LoadVector(load) => 1 + usize::from(load.keeps()),
                     _ => 1,
                 },

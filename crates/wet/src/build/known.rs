@@ -1,5 +1,5 @@
-//! The facts about nodes that the builder needs at each step of a run. Data that is often used
-//! together is stored close together.
+//! Holds the facts about nodes that the builder needs at each step of a run. Facts that are often
+//! used together are stored close together.
 
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ pub(super) struct Node {
     pub left_out: bool,
     /// Whether values on the tape have upper halves.
     pub wide: bool,
-    /// Whether the node passes values to another activation, or begins or ends one.
+    /// Whether the node passes values to another activation, or begins or ends an activation.
     pub gives: bool,
     /// Whether the node ends with a call.
     pub calls: bool,
@@ -78,7 +78,7 @@ pub(super) struct Node {
 /// An instruction's access to state that outlives its node.
 #[derive(Clone, Copy)]
 pub(super) struct Action {
-    /// The inputs that it needs (see [`Masks::insts`]).
+    /// The inputs that the instruction needs (see [`Masks::insts`]).
     pub mask: Mask,
     /// The number of the input (for a read) or of the site (for a write).
     pub number: u32,
@@ -285,7 +285,7 @@ impl NodeTable {
 }
 
 impl Node {
-    /// Returns the number of the input that stands for an event of the current node.
+    /// Returns the number of the input that represents an event of the current node.
     pub(super) fn of_event(&self, event: Event) -> usize {
         self.count as usize + event as usize
     }

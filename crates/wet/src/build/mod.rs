@@ -1,4 +1,4 @@
-//! Builds a whole execution trace by following the run and recording the origin of every input.
+//! Builds a whole execution trace from a run's actions by recording the origin of every input.
 
 mod buffers;
 mod columns;
@@ -86,8 +86,8 @@ pub(crate) struct Builder<'a> {
 pub(crate) struct Resumed<'a> {
     /// The number of executions of each node.
     pub counts: &'a [(NodeId, u64)],
-    /// The open activations, the outermost first: the node with the call for which each waits, and
-    /// the number of its variables.
+    /// The open activations, the outermost first. Each has the node with the call for which it
+    /// waits, and the number of its variables.
     pub open: Vec<(NodeId, usize)>,
     /// The number of arguments of the call that is about to begin.
     pub arguments: usize,
@@ -101,12 +101,12 @@ pub(crate) struct Resumed<'a> {
 #[derive(Clone, Copy)]
 struct Current {
     node: NodeId,
-    /// The number of the node's executions, including this one.
+    /// The number of the node's executions, including the current execution.
     count: u64,
 }
 
 impl<'a> Builder<'a> {
-    /// Creates a builder for the beginning of the run. `blocks` has the number of blocks of each
+    /// Creates a builder for the beginning of the run. `blocks` holds the number of blocks of each
     /// node.
     pub(crate) fn new(
         program: &'a Program,
@@ -175,7 +175,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes the builder omit the data that these functions read or compute, except values that
-    /// other functions take from them.
+    /// other functions use.
     pub(crate) fn leave_out(
         &mut self,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
                 }
                 Word::EnterFromHost(function) => {
                     self.calls = false;
-                    // Arguments that the host passed are only in the log.
+                    // Only the log has arguments that the host passed.
                     let function = self.program.function(function);
                     let parameters = function.map_or(0, |f| self.program.types[f.ty].params.len());
                     self.activations.given = vec![KEPT; parameters];
@@ -300,7 +300,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Processes the execution of a node, up to the instruction `executed`. If `TOLD` is true, the
-    /// node's reads are stored. Otherwise, users of the node's values must store these values.
+    /// node's reads are stored. Otherwise, the nodes that use the node's values must store these
+    /// values.
     #[inline(always)]
     fn node<const TOLD: bool>(
         &mut self,
@@ -450,7 +451,7 @@ impl<'a> Builder<'a> {
                 self.globals[action.index as usize] = Entry { def, cost };
             }
             What::Elsewhere => {
-                // Such a value is always stored.
+                // A value read outside memory and globals is always stored.
                 let (low, high) = record.value();
                 if self.costs.put::<TOLD>(action.number as usize, KEPT) {
                     let high = node.wide.then_some(high);
@@ -492,8 +493,8 @@ impl<'a> Builder<'a> {
     #[inline(always)]
     fn executions(&self, def: Def) -> u64 {
         match def.site() {
-            // This makes a call's absolute number shorter than its age, so the absolute number is
-            // stored. A path does not count calls.
+            // The path does not count the host's calls. This count makes the age equal to the
+            // call's number, so either form stores that number.
             sites::INITIAL | HOST => 2 * def.execution(),
             site => self.counts[self.nodes[site as usize]],
         }
@@ -511,7 +512,7 @@ impl<'a> Builder<'a> {
             sites::INITIAL if self.resumed => KEPT,
             // The value is in the module or in the log, and its address must be computed.
             sites::INITIAL | HOST => address + 1,
-            // For other values, the cost of the value itself is added. This includes copied data.
+            // For other values, including copied data, add the cost of the value itself.
             _ => u32::from(entry.cost) + address + 1,
         }
     }

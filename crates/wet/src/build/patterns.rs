@@ -1,4 +1,4 @@
-//! Numbered patterns of the origins of a load's bytes.
+//! Numbers the patterns of origins that the bytes of loads have.
 
 use rustc_hash::FxHashMap;
 

@@ -50,12 +50,13 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     Write(W),
 }
 
-/// The number of words at which a tape is passed on. A tape of this size about fits into a
+/// The number of words at which a tape is passed on. A tape of this size roughly fits into a
 /// processor core's own cache.
 const TAPE: usize = 1 << 15;
 /// The number of tapes that may wait to be read.
 const TAPES: usize = 8;
-/// The maximum size of an epoch with a prescribed end, which is eight times the usual size.
+/// The maximum count of numbers in an epoch with a prescribed end, which is 16 times the usual
+/// count.
 const LARGEST: usize = 64 << 20;
 
 /// A message from the thread that follows the run to the thread that builds.
@@ -160,7 +161,8 @@ impl<'a> Reader<'a> {
                 return self.builder;
             }
         }
-        // A window needs an epoch even without stored data, because its values can also be queried.
+        // A window needs an epoch even without stored data, because its computed values can be
+        // queried.
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
@@ -184,7 +186,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the maximum size of the current epoch, and the time at which it ends.
+    /// Returns the maximum count of numbers in the current epoch, and the time at which it ends.
     fn limits(&mut self) -> (usize, u64) {
         // A cut at the end of a tape takes effect at the beginning of the next tape.
         let before = self.before;
@@ -223,14 +225,14 @@ pub struct Run<'a, S: Segments> {
     pub path: &'a WholePath<S>,
     /// The continuations of the path's nodes.
     pub continuations: &'a [Continuation],
-    /// The first and the last traced block. A node with any block in this range is traced whole.
-    /// Values that depend on earlier values are stored, so that the window can be read without the
-    /// rest of the run.
+    /// The first and the last traced block. If any of a node's blocks is in this range, the whole
+    /// node is traced. Values that depend on earlier values are stored, so that the window can be
+    /// read without the rest of the run.
     pub window: RangeInclusive<u64>,
     /// The functions to leave out. Their reads and computations are not stored, except values that
-    /// other functions take from them.
+    /// other functions use.
     pub left_out: &'a LeftOut,
-    /// The place where the run was stopped from outside, if it was
+    /// The place where the run was stopped from outside, if it was stopped
     /// ([`stopped_before`](afterimage_machine::stopped_before)).
     pub stopped: Option<StoppedBefore>,
     /// The approximate count of numbers in an epoch, usually [`EPOCH`](Self::EPOCH).
@@ -249,7 +251,7 @@ pub struct Before<'a> {
     pub host: &'a HostCalls,
 }
 
-/// Receivers of the products of a build in addition to epochs.
+/// Receives a build's products other than epochs.
 pub struct Sinks<V, P> {
     /// The number of instructions per interval.
     pub interval: u64,
@@ -270,7 +272,7 @@ pub struct Watch<'w, P> {
     pub stop: &'w AtomicBool,
 }
 
-/// The state of the threads at a moment of the run.
+/// The state from which the threads continue at a moment of the run.
 struct Begun<'a, 'p, S: Segments> {
     machine: Machine<'a>,
     builder: Builder<'a>,
@@ -297,7 +299,8 @@ where
     /// the code of the path's nodes.
     ///
     /// # Errors
-    /// If the path or the log is damaged or belongs to another program, or if `write` fails.
+    /// Returns an error if the path or the log is damaged or belongs to another program, or if
+    /// `write` fails.
     pub fn build<W: Send>(
         &self,
         log: LogReader,
@@ -309,13 +312,13 @@ where
         self.follow(log, None, write, None::<NoSinks<W>>, watch)
     }
 
-    /// Like [`build`](Self::build), but also passes on the vertices that
+    /// Works like [`build`](Self::build), but also passes on the vertices that
     /// [`checkpoint`](crate::checkpoint) describes. For a window, these are the vertices that end
     /// in the window. An interval has about `interval` instructions, usually
     /// [`INTERVAL`](crate::checkpoint::INTERVAL).
     ///
     /// # Errors
-    /// Like [`build`](Self::build), or if `record` fails.
+    /// Returns the errors of [`build`](Self::build), or an error if `record` fails.
     pub fn build_with_checkpoints<W: Send>(
         &self,
         log: LogReader,
@@ -332,11 +335,11 @@ where
         self.build_until(log, write, sinks, Watch { progress, stop })
     }
 
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), but with the same epochs as
-    /// in `index`, regardless of their intended size.
+    /// Works like [`build_with_checkpoints`](Self::build_with_checkpoints), but divides the run
+    /// into the same epochs as `index`, regardless of their intended size.
     ///
     /// # Errors
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints).
+    /// Returns the errors of [`build_with_checkpoints`](Self::build_with_checkpoints).
     pub fn build_as<W: Send>(
         &self,
         index: &Index,
@@ -357,12 +360,12 @@ where
         self.follow(log, Some(&cuts), write, Some(sinks), watch)
     }
 
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints), but can be stopped. The
+    /// Works like [`build_with_checkpoints`](Self::build_with_checkpoints), but can be stopped. The
     /// window then ends with the current node, or has not begun (see [`Index::length`]). A window
     /// that begins with the next block supplies the missing part, with the same bytes.
     ///
     /// # Errors
-    /// Like [`build_with_checkpoints`](Self::build_with_checkpoints).
+    /// Returns the errors of [`build_with_checkpoints`](Self::build_with_checkpoints).
     pub fn build_until<W: Send>(
         &self,
         log: LogReader,
@@ -376,13 +379,13 @@ where
         self.follow(log, None, write, Some(sinks), watch)
     }
 
-    /// Follows the run as [`build`](Self::build) does or, with an interval length, as
-    /// [`build_with_checkpoints`](Self::build_with_checkpoints), and discards the results. Returns
+    /// Follows the run as [`build`](Self::build) does, and discards the results. With an interval
+    /// length, follows it as [`build_with_checkpoints`](Self::build_with_checkpoints) does. Returns
     /// the number of executed blocks. A build takes at least as long as this call on any number of
     /// processors, because only one thread can follow the run.
     ///
     /// # Errors
-    /// If the path or the log is damaged or belongs to another program.
+    /// Returns an error if the path or the log is damaged or belongs to another program.
     pub fn follow_alone(
         &self,
         log: LogReader,
@@ -473,11 +476,12 @@ where
 
     /// Builds a single stretch, which is the [window](Self::window). The run is followed from a
     /// snapshot, or from the start, to the stretch's beginning. The stretch is one epoch. Data that
-    /// it reads and that was written earlier has the origin `Before`. Returns the epoch in coded
-    /// form, and the last writers in the stretch.
+    /// was written before the stretch has the origin `Before`. Returns the epoch in coded form, and
+    /// the last writers in the stretch.
     ///
     /// # Errors
-    /// If the path, the snapshots or the log are damaged or belong to another program.
+    /// Returns an error if the path, the snapshots or the log are damaged or belong to another
+    /// program.
     pub fn build_stretch(
         &self,
         log: LogReader,
@@ -668,7 +672,7 @@ where
                 let node = (visit.node, length, stopped);
                 match execute(&mut machine, node, &mut tape, &mut recorder) {
                     Ok(()) => {}
-                    // No part of the node was executed. Everything before the node is exact.
+                    // No part of the node was executed. The trace before the node is exact.
                     Err(MachineError::LogEnds { time }) if begun && time >= first => {
                         if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);

@@ -1,4 +1,4 @@
-//! The last writer of each byte.
+//! Tracks the last writer of each byte.
 
 use std::collections::VecDeque;
 
@@ -21,16 +21,16 @@ const FEW: usize = 16;
 ///
 /// A page that one write filled has one entry. A page that few writes touched has a list of parts.
 /// Other pages have an entry for each word. If the bytes of a word do not come in order from one
-/// write, each byte has an entry. These entries take more memory than their page, so the oldest
-/// pages are packed when there are many.
+/// write, each byte has an entry. These entries take more memory than their page, so the oldest of
+/// these pages are packed when there are many.
 pub(super) struct Shadow {
     pages: Vec<Page>,
     /// Pages with entries for words, the oldest first. Some pages are listed twice, or no longer
-    /// have such entries.
+    /// have entries for words.
     open: VecDeque<u32>,
     /// The size in bytes of all entries for words.
     taken: usize,
-    /// The limit of this size.
+    /// The limit on the size of all entries for words, in bytes.
     room: usize,
     /// The entry of unwritten bytes.
     first: Entry,
@@ -79,8 +79,8 @@ struct Bytes {
     costs: [u8; PAGE],
 }
 
-/// Replaces the definition of a word whose bytes have separate entries. No word has this
-/// definition, because a value cannot supply four bytes that begin with its last byte.
+/// Stands in for the definition of a word whose bytes have separate entries. No word has this
+/// definition itself, because a value cannot supply four bytes that begin with its last byte.
 const APART: u64 = u64::MAX;
 
 /// The writer of a byte, and the cost of computing its value.
@@ -90,7 +90,8 @@ pub(super) struct Entry {
     pub cost: u8,
 }
 
-/// An optional entry as two numbers. Returning it through memory would stall the processor.
+/// An optional entry as two numbers, which are returned in registers. Returning them through memory
+/// would stall the processor.
 #[derive(Clone, Copy)]
 struct Answer(u64, u32);
 
@@ -125,8 +126,8 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and a number of bytes, beginning with it, that were written
-    /// together. The number may be too small, but is found quickly.
+    /// Returns the entry of a byte, and a number of bytes from there on that one write wrote. The
+    /// search is quick, so the write may reach further.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -397,8 +398,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of a byte, and a number of bytes, beginning with it, that were written
-    /// together. The number may be too small, but is found quickly.
+    /// Returns the entry of a byte, and a number of bytes from there on that one write wrote. The
+    /// search is quick, so the write may reach further.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);
@@ -551,7 +552,7 @@ impl Shadow {
         pages.sum::<usize>() + self.pages.capacity() * size_of::<Page>()
     }
 
-    /// Returns the entry of a byte whose page may be packed. O(page).
+    /// Returns the entry of a byte whose page may be packed. Time: O(page).
     pub(super) fn look(&self, address: u64) -> Entry {
         match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(page) => page.piece(address as usize % PAGE).0,

@@ -1,4 +1,4 @@
-//! The numbers of writes, which the shadow stores for bytes.
+//! Numbers the writes. The shadow stores these numbers for bytes.
 
 use afterimage_ids::{EntityRef, NodeId};
 
@@ -8,9 +8,9 @@ use crate::def::Origin;
 pub(super) const EXECUTION_BITS: u32 = 36;
 /// The number of bits of the offset in a value.
 const OFFSET_BITS: u32 = 4;
-/// The position of the site's number.
+/// The bit position of the site's number.
 const SITE_SHIFT: u32 = EXECUTION_BITS + OFFSET_BITS;
-/// Set if successive bytes are successive bytes of a value.
+/// The flag of a definition that steps. Its successive bytes are successive bytes of a value.
 const STEPPING: u64 = 1 << 63;
 
 /// The largest execution number that fits.
@@ -36,13 +36,13 @@ impl Def {
         Self(u64::from(place) << EXECUTION_BITS)
     }
 
-    /// Returns a write of a value.
+    /// Returns the definition of the first byte of a written value.
     #[inline(always)]
     pub(super) fn value(site: u32, execution: u64) -> Self {
         Self(STEPPING | u64::from(site) << SITE_SHIFT | execution)
     }
 
-    /// Returns a write of bytes that are not a value.
+    /// Returns the common definition of written bytes that are not a value.
     #[inline(always)]
     pub(super) fn other(site: u32, execution: u64) -> Self {
         Self(u64::from(site) << SITE_SHIFT | execution)
@@ -73,7 +73,7 @@ impl Def {
         self.site() <= HOST
     }
 
-    /// Whether `length` bytes, beginning with this one, can belong to one write.
+    /// Whether `length` bytes, beginning with this byte, can belong to one write.
     #[inline]
     pub(super) fn fits(self, length: u64) -> bool {
         self.0 & STEPPING == 0 || u64::from(self.offset()) + length <= 1 << OFFSET_BITS

@@ -1,10 +1,11 @@
-//! The words that pass from the thread that follows a run to the thread that finds the writers.
+//! Defines the words that the thread that follows a run passes to the thread that finds the
+//! writers.
 //!
 //! The record of an execution of a node begins with the node's number and the values of the
-//! variables that it reads. [`NodeTable`](super::known::NodeTable) determines its form. Then come,
-//! in the order of the instructions, the addresses that they access and the values that they read.
-//! If the node's function has vectors, a value is two words. Between such records, there are
-//! events: calls, returns, and actions of the host.
+//! variables that it reads. [`NodeTable`](super::known::NodeTable) determines the record's form.
+//! The addresses that the instructions access and the values that they read follow, in the order of
+//! the instructions. If the node's function has vectors, a value is two words. Events come between
+//! these records. They are calls, returns, and actions of the host.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};
@@ -55,7 +56,7 @@ impl Word {
     #[inline(always)]
     pub(super) fn of(word: u64) -> Self {
         let first = (word >> KIND) as u32;
-        // There are fewer than 2²⁸ registers, instructions of a node, and results.
+        // Registers, a node's instructions, and results number fewer than 2²⁸ each.
         let second = (word >> SECOND) as u32;
         match word & ((1 << KIND) - 1) {
             NODE => Self::Node(NodeId::from_u32(first)),

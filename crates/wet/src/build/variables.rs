@@ -1,4 +1,4 @@
-//! The last writers of the open activations' variables.
+//! Tracks the last writers of the open activations' variables.
 
 use afterimage_ids::NodeId;
 use afterimage_machine::lengthened;
@@ -6,7 +6,7 @@ use afterimage_machine::lengthened;
 use super::KEPT;
 use crate::epoch::{BEFORE_NODE as BEFORE, CALLED_NODE as CALLED};
 
-/// The node's execution that wrote a variable.
+/// The execution of a node that wrote a variable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     /// The node. If nothing has written the variable since the activation began, this is the
@@ -14,7 +14,7 @@ pub(super) struct Written {
     pub node: NodeId,
     /// The number of the node's execution.
     pub execution: u64,
-    /// The number of nodes that the activation had executed by then, including this one.
+    /// The number of nodes that the activation had executed by then, including this node.
     pub step: u64,
     /// The cost of the variable's value.
     pub cost: u32,
@@ -40,9 +40,9 @@ impl Written {
     }
 }
 
-/// The packed form of a [`Written`]: the number of its activation, the execution, the step, and the
-/// node with the cost. It consists only of numbers, because a list of zeros takes no memory until
-/// it is written. Most variables of a deep stack are never written.
+/// The packed form of a [`Written`], which holds the number of its activation, the execution, the
+/// step, and the node with the cost. It consists only of numbers, because a list of zeros takes no
+/// memory until it is written. Most variables of a deep stack are never written.
 type Packed = [u64; 4];
 
 impl Written {
@@ -205,7 +205,7 @@ impl Activations {
         }
     }
 
-    /// Returns the innermost activation's last node, if any.
+    /// Returns the innermost activation's last node, or `None` if it has executed no node.
     pub(super) fn last(&self) -> Option<NodeId> {
         self.frames.last().map(|frame| frame.last.node)
     }
@@ -226,7 +226,7 @@ impl Activations {
     }
 }
 
-/// Access to the innermost activation.
+/// Gives access to the innermost activation.
 #[derive(Default)]
 pub(super) struct Innermost<'a> {
     variables: &'a mut [Packed],

@@ -17,7 +17,7 @@ use crate::epoch::wire::{put, take};
 
 /// The maximum number of a vertex's bytes in one chunk.
 const PART: usize = 8 << 20;
-/// The number of bytes of words that are stored in one chunk.
+/// The number of bytes that one chunk of words holds.
 const WORDS: usize = 64 << 10;
 /// The maximum size of a vertex in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -84,7 +84,7 @@ impl CheckpointWriter {
     /// Begins the section.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn new(out: &TraceWriter) -> Result<Self, FileError> {
         Ok(Self {
             section: out.section(Kind::CHECKPOINTS, None)?,
@@ -96,7 +96,7 @@ impl CheckpointWriter {
     /// Writes the next vertex.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn put(&mut self, vertex: &Vertex) -> Result<(), FileError> {
         let mut put = |bytes: &[u8], part| {
             let mut count = 0;
@@ -128,12 +128,12 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the
-    /// path. `interval` is the intended number of instructions per interval. The caller must commit
-    /// the file.
+    /// Writes the index, and ends the section. `nodes` is the [`fingerprint`](crate::fingerprint)
+    /// of the path. `interval` is the intended number of instructions per interval. The caller must
+    /// commit the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(self, nodes: u32, interval: u64) -> Result<(), FileError> {
         let mut index = vec![VERSION];
         put(&mut index, nodes.into());
@@ -222,8 +222,8 @@ type StoredInterval = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run up to the first gap.
 ///
-/// Some of the data that has been read stays in memory. This takes about 1 GiB for any length of
-/// the run, or more if a single item is larger.
+/// Some of the data that has been read stays in memory. It takes about 1 GiB regardless of the
+/// run's length, or more if a single item is larger.
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,
@@ -232,7 +232,7 @@ pub struct FileCheckpoints {
     /// The vertices, from the groups of intervals upwards.
     levels: Vec<Vec<StoredInterval>>,
     groups: Cache<u64, Group>,
-    /// The data about words, by interval.
+    /// The data about each interval's words.
     parts: Cache<u64, Parts>,
     sets: Cache<(usize, u64), Vec<Arc<Sets>>>,
     /// The sets of words of vertices without a parent.
@@ -267,7 +267,7 @@ impl FileCheckpoints {
     /// other paths, and of older versions, are ignored.
     ///
     /// # Errors
-    /// If an index is damaged.
+    /// Returns an error if an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
         // The vertices by interval length, with the length of the last section first. If a vertex
         // has been written again, its last version comes first.
@@ -362,7 +362,7 @@ impl FileCheckpoints {
     /// last interval.
     ///
     /// # Errors
-    /// If the interval's group cannot be read.
+    /// Returns an error if the interval's group cannot be read.
     pub fn interval_at(&self, time: u64) -> Result<Option<u64>, CheckpointError> {
         let number = self.levels[0].partition_point(|(entry, _)| entry.after < time);
         let Some((entry, _)) = self.levels[0].get(number) else {
@@ -378,7 +378,7 @@ impl FileCheckpoints {
     /// Returns the numbers of blocks executed at an interval's beginning and at its end.
     ///
     /// # Errors
-    /// If the interval's group cannot be read.
+    /// Returns an error if the interval's group cannot be read.
     pub fn times(&self, interval: u64) -> Result<(u64, u64), CheckpointError> {
         let (group, within) = self.group_of(interval)?;
         let interval = &group.intervals[within];
@@ -389,7 +389,7 @@ impl FileCheckpoints {
     /// which the run begins.
     ///
     /// # Errors
-    /// If the checkpoint cannot be read.
+    /// Returns an error if the checkpoint cannot be read.
     pub fn checkpoint(&self, interval: u64) -> Result<Option<Checkpoint>, CheckpointError> {
         let Some(before) = interval.checked_sub(1) else {
             return Ok(None);
@@ -408,7 +408,7 @@ impl FileCheckpoints {
     /// Returns the log of the run.
     ///
     /// # Errors
-    /// If the file has no log.
+    /// Returns an error if the file has no log.
     pub fn log(&self) -> Result<LogReader, CheckpointError> {
         Ok(self.file.log()?)
     }
@@ -434,7 +434,7 @@ impl FileCheckpoints {
         let of = &group.intervals[within];
         let number = self.parent(1, interval).unwrap_or(0);
         let parts = of.parts(&self.unit(number, &group, of.unit)?);
-        let parts = Arc::new(parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?);
+        let parts = Arc::new(parts.ok_or(CheckpointError::Damaged("the writes of an interval"))?);
         self.parts.keep(interval, &parts);
         Ok((group, within, parts))
     }
@@ -519,7 +519,7 @@ impl FileCheckpoints {
     /// not have the vertex.
     ///
     /// # Errors
-    /// If the vertex cannot be read.
+    /// Returns an error if the vertex cannot be read.
     pub fn has(&self, vertex: &Vertex) -> Result<Option<bool>, CheckpointError> {
         let level = self.levels.get(vertex.level as usize - 1);
         let Some(&(entry, section)) = level.and_then(|level| level.get(vertex.number as usize))

@@ -1,4 +1,4 @@
-//! Adjacent intervals that are coded together.
+//! Encodes and decodes groups of adjacent intervals.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ const UNIT: usize = 1 << 20;
 pub(super) struct Recorded {
     /// The number of blocks executed by the interval's end.
     pub after: u64,
-    /// The checkpoint at the interval's end, or empty if the run ends there.
+    /// The bytes of the checkpoint at the interval's end. They are empty if the run ends there.
     pub state: Vec<u8>,
     pub lines: Vec<Lines>,
     /// The times of the last writes to words, relative to the interval's beginning.
     pub times: Vec<u64>,
-    /// The sites that wrote each word.
+    /// The sites that wrote each word, as the number of a list.
     pub lists: Vec<u32>,
 }
 
@@ -62,7 +62,7 @@ fn kept_of(lines: &Span, by_host: u16, told: LineForm) -> u64 {
     }
 }
 
-/// The words that were written and those that were read.
+/// The words that were written, and the words that were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sets {
     pub written: Set,
@@ -96,9 +96,9 @@ impl Sets {
 
 /// Encodes a group and its units. The group's bytes begin with a record for each interval. The
 /// record has the interval's end, the number of words written, the number of words that the host
-/// did not write last, and the lengths of its parts. The table of sites and lists follows, then all
-/// checkpoints. For each of its intervals, a unit holds the sets, the words that the host wrote,
-/// the words with mixed times, the forms of the lines, the times, and the lists.
+/// did not write last, and the lengths of its parts. The table of sites and lists follows, and then
+/// all checkpoints. For each interval, a unit holds the sets, the words that the host wrote, the
+/// words with mixed times, the forms of the lines, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
@@ -207,8 +207,8 @@ pub(super) struct Interval {
 #[derive(Debug)]
 pub(super) struct Parts {
     pub sets: Arc<Sets>,
-    /// The spans of the written lines and their masks, coded. A search for the last writer of a
-    /// word needs them for few intervals.
+    /// The spans of the written lines and their masks, coded. A search for a word's last writer
+    /// decodes them for few intervals.
     of_written: Vec<u8>,
     /// The number of these spans.
     most: usize,
@@ -231,8 +231,8 @@ struct Written {
 }
 
 impl Written {
-    /// Returns whether this line continues `last`, whose lines are stored individually and have the
-    /// same masks.
+    /// Whether these lines continue `last`. This requires equal masks, and lines that are stored
+    /// individually.
     fn goes_on(&self, last: &Self) -> bool {
         let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
         self.told == LineForm::Each
@@ -393,7 +393,8 @@ impl Interval {
     }
 }
 
-/// A written word: its lines, its bit in the mask, and the mask of the earlier words of its line.
+/// A written word, as its lines, its bit in the mask, and the mask of the earlier words of its
+/// line.
 type WrittenWord<'p> = (&'p Written, u16, u16);
 
 impl Parts {
@@ -472,8 +473,8 @@ impl Parts {
         stream.cursor().get(of.before.times + lines + within).ok()
     }
 
-    /// Passes written words to `tell`, by stretches of lines. A stretch has its lines, the words
-    /// that the host wrote last, and the location of the other words.
+    /// Passes written words to `tell`, one stretch of lines at a time. Each stretch comes with the
+    /// words that the host wrote last, and the location of the other words.
     pub fn kept(&self, words: &Set, mut tell: impl FnMut(Span, u16, Kept)) -> Option<()> {
         let written = self.written_lines()?;
         let first = words.spans().first().map_or(0, |span| span.first);
@@ -548,7 +549,7 @@ impl Kept {
 
 impl Room for Group {
     fn bytes(&self) -> usize {
-        // A byte of the lists is decoded to about one number, or to half a site.
+        // One byte of the lists decodes to about one number, or to half a site.
         let decoded = 2 * self.lists.len() * size_of::<u32>();
         let intervals = self.intervals.len() * size_of::<Interval>();
         self.bytes.len() + decoded + intervals

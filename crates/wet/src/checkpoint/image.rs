@@ -25,8 +25,8 @@ const MOST: u64 = 32;
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
-    /// The initial contents of memories, by memory and page, where data segments fill them. Other
-    /// bytes are zero.
+    /// The initial contents of the pages that data segments fill, by memory and page. Other bytes
+    /// are zero.
     first: BTreeMap<(u32, u64), Box<[u8]>>,
     /// The loaded words, by memory and line.
     there: Vec<Vec<u16>>,
@@ -40,7 +40,7 @@ pub struct Image<'c> {
     at_once: u64,
     /// Whether all words are loaded, so that none will be missing.
     whole: bool,
-    /// Lines that were partly read without loading, with the contents of the part during the
+    /// The lines that `read` has read in part, each with the part's contents in the current
     /// interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
@@ -67,7 +67,7 @@ impl Lines for HashMap<Key, Vec<u8>> {
 
 impl<'c> Image<'c> {
     /// Creates an image in which nothing has been restored. `memories` are the initial memories,
-    /// and `initial` describes their contents. O(bytes of segments).
+    /// and `initial` describes their contents. Time: O(bytes of segments).
     pub fn new(checkpoints: &'c FileCheckpoints, memories: &[Memory], initial: &[Initial]) -> Self {
         let mut first = BTreeMap::new();
         for segment in initial.iter().filter(|segment| segment.length > 0) {
@@ -104,7 +104,7 @@ impl<'c> Image<'c> {
     /// continue beyond these intervals.
     ///
     /// # Errors
-    /// If the checkpoints are damaged or belong to another run.
+    /// Returns an error if the checkpoints are damaged or belong to another run.
     pub fn restore(
         &mut self,
         machine: &mut Machine<'_>,
@@ -122,10 +122,11 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Loads the words that the machine needs next. Call this before the machine executes a node.
+    /// Loads the words that the machine needs next. The caller must call this before the machine
+    /// executes a node.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     #[inline]
     pub fn advance(&mut self, machine: &mut Machine<'_>) -> Result<(), CheckpointError> {
         if self.whole || machine.time() < self.after {
@@ -166,16 +167,15 @@ impl<'c> Image<'c> {
         self.load(&all, state)
     }
 
-    /// Returns whether a later time is in the current interval. Returns `false` if all words are
-    /// loaded.
+    /// Whether the current interval contains a later time. Returns `false` if all words are loaded.
     pub fn has(&self, time: u64) -> bool {
         !self.whole && time <= self.after
     }
 
-    /// Loads the bytes of a range that exist in the memory, so that they can be read.
+    /// Loads the bytes of a range, as far as the memory extends, so that they can be read.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn need(
         &mut self,
         memory: u32,
@@ -195,7 +195,7 @@ impl<'c> Image<'c> {
     /// Loads all missing words.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn need_all(&mut self, state: &mut State) -> Result<(), CheckpointError> {
         for memory in 0..state.memories.len() {
             self.need(memory as u32, 0, u64::MAX, state)?;
@@ -208,7 +208,7 @@ impl<'c> Image<'c> {
     /// the machine's state. Returns `false` if some bytes do not exist.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn read(
         &self,
         memory: u32,
@@ -367,7 +367,7 @@ impl<'c> Image<'c> {
             }
         });
         done?;
-        told.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
+        told.ok_or(CheckpointError::Damaged("the writes of an interval"))?;
         if by_host.is_empty() {
             return Ok(());
         }
@@ -443,7 +443,7 @@ impl FileCheckpoints {
     /// byte's word in an interval.
     ///
     /// # Errors
-    /// If the checkpoints or the log are damaged.
+    /// Returns an error if the checkpoints or the log are damaged.
     pub fn host_write(
         &self,
         memory: u32,
@@ -452,7 +452,7 @@ impl FileCheckpoints {
     ) -> Result<Option<(u64, u64)>, CheckpointError> {
         let (_, _, parts) = self.parts(interval)?;
         let by_host = parts.is_by_host(key_of(memory, address), address);
-        if !by_host.ok_or(CheckpointError::Damaged("what an interval wrote"))? {
+        if !by_host.ok_or(CheckpointError::Damaged("the writes of an interval"))? {
             return Ok(None);
         }
         let mut last = None;
@@ -470,7 +470,7 @@ impl FileCheckpoints {
     /// first block of the writing node. Returns `None` if the byte was not written.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn last_write(
         &self,
         memory: u32,
@@ -493,14 +493,14 @@ impl FileCheckpoints {
     /// Returns `None` if the byte was not written.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn last_write_in(
         &self,
         memory: u32,
         address: u64,
         interval: u64,
     ) -> Result<Option<u64>, CheckpointError> {
-        let damaged = || CheckpointError::Damaged("when something was written");
+        let damaged = || CheckpointError::Damaged("the time of a write");
         let (group, within, parts) = self.parts(interval)?;
         let key = key_of(memory, address);
         let after = parts.written(key, address).ok_or_else(damaged)?;
@@ -515,24 +515,25 @@ impl FileCheckpoints {
     /// order of execution. The list is empty if there were too many sites to store.
     ///
     /// # Errors
-    /// If the checkpoints are damaged, or the word was not written.
+    /// Returns an error if the checkpoints are damaged, or the word was not written.
     pub fn sites(
         &self,
         memory: u32,
         address: u64,
         interval: u64,
     ) -> Result<Vec<Site>, CheckpointError> {
-        let damaged = || CheckpointError::Damaged("who wrote something");
+        let damaged = || CheckpointError::Damaged("the sites that wrote a word");
         let (group, _, parts) = self.parts(interval)?;
         let list = parts.list(key_of(memory, address), address);
         group.sites(list.ok_or_else(damaged)?).ok_or_else(damaged)
     }
 
-    /// Returns the first interval, from a given interval on, that reads (or writes) the word of one
-    /// of these bytes. The interval may access only other bytes of the word.
+    /// Returns the first interval, from a given interval on, that reads or writes the word of one
+    /// of these bytes. `reads` selects the kind of access. The interval may access only other bytes
+    /// of the word.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn first_touch(
         &self,
         memory: u32,

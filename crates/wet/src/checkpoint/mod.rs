@@ -1,17 +1,18 @@
-//! Checkpoints of the machine and the changes to memory between them, so that the state at any time
-//! can be found without following the run from its beginning.
+//! Stores checkpoints of the machine and the changes to memory between them. With them, the state
+//! at any time can be restored without following the run from its beginning.
 //!
 //! A run is cut into *intervals* of about [`INTERVAL`] instructions. Each interval is stored with a
 //! checkpoint of the machine at its end, and with the bytes of all *words* of [`WORD`] bytes that
-//! it wrote. So the last earlier interval that wrote a word has the word's bytes at a checkpoint.
-//! Each interval also stores the words that it read and wrote. A written word has the time of its
-//! last write, and the *sites* (parts of nodes that write memory) that wrote it. Intervals are the
-//! leaves of a tree. Its inner vertices store the words that the intervals below them read and
-//! wrote. So a search for the last interval that wrote a word before a moment examines only a few
-//! sets per level.
+//! it wrote. So a word's bytes at a checkpoint are stored with the last earlier interval that wrote
+//! the word. Each interval also stores the words that it read and wrote. For each written word, it
+//! stores the time of the last write, and the *sites* (parts of nodes that write memory) that wrote
+//! the word. Intervals are the leaves of a tree. Its inner vertices store the words that the
+//! intervals below them read and wrote. So a search for the last interval that wrote a word before
+//! a moment examines only a few sets per level.
 //!
 //! Words written by the host are already in the log, so they are left out. Checkpoints depend only
-//! on the run, so checkpoints of parts of a run have the same bytes as those of the whole run.
+//! on the run, so checkpoints of parts of a run have the same bytes as checkpoints of the whole
+//! run.
 
 mod cache;
 mod file;

@@ -61,8 +61,8 @@ impl Recorder {
         }
     }
 
-    /// Records the execution of a node. Call this after the machine has executed it. Groups that
-    /// this completes must be [taken](Self::take).
+    /// Records the execution of a node, after the machine has executed it. If this completes
+    /// groups, the caller must [take](Self::take) them.
     #[inline]
     pub fn executed(&mut self, machine: &Machine<'_>) {
         self.now = machine.time();
@@ -73,7 +73,7 @@ impl Recorder {
         self.touched.now = (self.now - self.before + 1) as u32;
     }
 
-    /// Ends the last interval. Call this when the run has ended.
+    /// Ends the last interval at the end of the run.
     pub fn end(&mut self, machine: &Machine<'_>) {
         if self.steps > 0 {
             self.cut(machine);
@@ -133,7 +133,7 @@ impl Recorder {
                 let length = lines.count as usize * LINE as usize;
                 return self.words.extend_from_slice(&memory[..length]);
             }
-            // All words are equal, so the first one suffices.
+            // All words are equal, so the first word suffices.
             _ => lines.kept() & 1,
         };
         for range in bytes_of(bytes) {
@@ -161,7 +161,7 @@ impl Recorder {
 /// Returns the word that fills a page, if all its words are equal.
 fn the_word(page: &[u8; PAGE]) -> Option<[u8; 4]> {
     let word = page.first_chunk::<4>()?;
-    // Compares the page with itself, shifted by four bytes.
+    // Compare the page with itself, shifted by four bytes.
     (page[..PAGE - 4] == page[4..]).then_some(*word)
 }
 

@@ -47,7 +47,7 @@ impl FromIterator<Span> for Set {
 }
 
 impl Set {
-    /// Adds lines if they have words. They must come after all lines of the set.
+    /// Adds lines if they have words. The lines must come after all lines of the set.
     pub fn push(&mut self, span: Span) {
         if span.mask == 0 || span.count == 0 {
             return;
@@ -71,14 +71,14 @@ impl Set {
         self.spans.is_empty()
     }
 
-    /// Returns the words of a line that the set contains. O(log spans).
+    /// Returns the words of a line that the set contains. Time: O(log spans).
     pub fn get(&self, key: Key) -> u16 {
         let at = self.spans.partition_point(|span| span.end() <= key);
         let span = self.spans.get(at).filter(|span| span.first <= key);
         span.map_or(0, |span| span.mask)
     }
 
-    /// Adds all words of another set. O(spans of both).
+    /// Adds all words of another set. Time: O(spans of both).
     pub fn add(&mut self, other: &Set) {
         if self.spans.is_empty() {
             self.clone_from(other);
@@ -94,8 +94,8 @@ impl Set {
         *self = all;
     }
 
-    /// Removes the words that another set has, and returns them. O(spans of this set · log spans of
-    /// the other).
+    /// Removes the words that another set has, and returns them. Time: O(spans of this set · log
+    /// spans of the other).
     pub fn take(&mut self, other: &Set) -> Set {
         let (mut taken, mut left) = (Set::default(), Set::default());
         let mut rest = &other.spans[..];
@@ -144,8 +144,8 @@ impl Set {
             last.count = count.unwrap_or(last.count);
             count.is_some()
         });
-        // Sets live long, and a long run of single words becomes one span, so unused memory is
-        // released.
+        // Release unused memory, because sets live long and many spans may have been merged into
+        // one.
         spans.shrink_to_fit();
         Self { spans }
     }
@@ -164,8 +164,8 @@ fn from(spans: &[Span], line: Key) -> &[Span] {
     &spans[known + near[known..].partition_point(ends_before)..]
 }
 
-/// Walks over two lists of ascending spans. Passes stretches of lines with constant masks in both
-/// lists to `tell`. A missing line has mask 0.
+/// Walks over two lists of ascending spans. Passes each stretch of lines whose masks are constant
+/// in both lists to `tell`. A missing line has mask 0.
 pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16, u16))) {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut at = 0;
@@ -177,7 +177,7 @@ pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16,
             return;
         };
         let start = first.max(at);
-        // The line until which the span is present or absent.
+        // The span's words at this line, and the line up to which they stay the same.
         let until = |span: Option<&&Span>| match span {
             Some(span) if span.first <= start => (span.mask, span.end()),
             Some(span) => (0, span.first),
@@ -191,7 +191,7 @@ pub(super) fn sweep(a: &[Span], b: &[Span], mut tell: impl FnMut(Key, u32, (u16,
     }
 }
 
-/// Encodes ascending spans: their number, the gaps between them in lines, their lengths in lines
+/// Encodes ascending spans as their number, the gaps between them in lines, their lengths in lines
 /// minus 1, the lower halves of their masks, and the upper halves.
 pub(super) fn encode(spans: impl Iterator<Item = Span> + Clone, out: &mut Vec<u8>) {
     put(out, spans.clone().count() as u64);
@@ -217,7 +217,7 @@ pub(super) fn decode(input: &mut &[u8]) -> Option<Vec<Span>> {
     let count = count as usize;
     let mut spans = Vec::with_capacity(count);
     for _ in 0..count {
-        // This is the gap until the loop below adds up the gaps.
+        // Store the gap here. The loop below adds up the gaps.
         let first = take(input)?;
         spans.push(Span {
             first,

@@ -1,4 +1,4 @@
-//! The sites that write each word.
+//! Tracks the sites that write each word.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,19 @@ use crate::model::{WriteTo, write_to};
 const MOST: usize = 64;
 /// The number of a list that is too long to be stored.
 const UNTOLD: u32 = 0;
-/// The number that stands for the list of unwritten words.
+/// The list number of unwritten words.
 pub(super) const NOBODY: u32 = u32::MAX;
-/// The number of cached additions of sites to lists.
+/// The number of entries in the cache of additions.
 const AT_ONCE: usize = 1 << 12;
 
-/// A site: an instruction of a node that writes memory, or the host call at the node's end.
+/// A site, which is an instruction of a node that writes memory, or the host call at the node's
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The node that contains the site.
     pub node: NodeId,
     /// The number of the write in [`NodeModel`](crate::model::NodeModel), or `None` for the host
-    /// that the node calls at its end.
+    /// call at the node's end.
     pub write: Option<u32>,
     /// The addresses to which the site writes.
     pub place: SiteAddresses,
@@ -77,7 +78,7 @@ pub(super) struct Writers {
     /// The sites of each list, ascending.
     lists: Vec<Box<[u32]>>,
     known: HashMap<Box<[u32]>, u32, FxBuildHasher>,
-    /// The list that results from adding a site to a list.
+    /// For a list and a site, the list that results from adding the site.
     more: HashMap<(u32, u32), u32, FxBuildHasher>,
     /// A cache of additions, each with the list, the site, and the resulting list.
     at_once: Vec<(u32, u32, u32)>,
@@ -304,7 +305,7 @@ pub(super) struct Lists {
 impl Lists {
     pub fn decode(mut input: &[u8]) -> Option<Self> {
         let input = &mut input;
-        // A site takes at least two bytes, a list at least one.
+        // A site takes at least two bytes, and a list at least one.
         let count = take(input).filter(|&count| count <= input.len() as u64 / 2)?;
         let mut last = 0;
         let sites = (0..count).map(|_| Site::decode(&mut last, input));

@@ -14,8 +14,8 @@ const LINES: usize = PAGE / LINE as usize;
 /// The number of words in a line.
 const WORDS: usize = (LINE / WORD) as usize;
 
-/// The maximum number of pages with separate words in an interval, and of such pages kept for the
-/// next interval. They take 25 MiB, or 60 MiB with times for bytes.
+/// The maximum number of pages with separate words, both in an interval and kept for the next
+/// interval. These pages take 25 MiB, or 60 MiB with times for bytes.
 const MOST: usize = 1 << 11;
 
 /// The accesses to memories in the current interval.
@@ -68,7 +68,8 @@ struct Writes {
     time: u32,
     /// The sites that wrote the word, as the number of a list.
     list: u32,
-    /// The last site that wrote. The list contains it, or is not stored.
+    /// The last site that wrote the word. The list contains the site, unless the list is too long
+    /// to be stored.
     site: u32,
 }
 
@@ -93,7 +94,8 @@ pub(super) enum LineForm {
     Each,
     /// Whole lines, with one time, one list of sites, and the bytes of each word.
     Once,
-    /// Like `Once`, but with the bytes of a single word, because all words are equal.
+    /// Whole lines, as for `Once`, but with the bytes of a single word, because all words are
+    /// equal.
     Same,
 }
 
@@ -120,7 +122,7 @@ impl Lines {
 }
 
 impl Writes {
-    /// Records that a site writes again.
+    /// Records another write to the word by a site.
     #[inline(always)]
     fn again(&mut self, is_old: bool, now: u32, site: u32, writers: &mut Writers) {
         self.time = now;
@@ -252,7 +254,7 @@ impl Touched {
         &mut pages[page]
     }
 
-    /// Returns a page. Separates its words first, if they are not separate yet.
+    /// Returns a page with separate words. Separates the words if necessary.
     #[inline]
     fn each(&mut self, memory: u32, page: usize) -> &mut Each {
         if !matches!(self.page(memory, page), Page::Each(known) if known.listed) {
@@ -395,7 +397,7 @@ impl Touched {
     pub fn lines(&mut self, mut same: impl FnMut(u32, u64) -> Option<[u8; 4]>) -> Vec<Lines> {
         self.pages.sort_unstable();
         let mut all: Vec<Lines> = Vec::new();
-        // These are the last lines, if they are whole pages.
+        // The last lines so far, if they are whole pages.
         let mut last: Option<(Whole, Option<[u8; 4]>)> = None;
         for &(memory, number) in &self.pages {
             let address = u64::from(number) * PAGE as u64;

@@ -1,4 +1,5 @@
-//! Finds the last interval before a moment, or the first after it, that read or wrote a word.
+//! Finds the last interval before a moment, or the first interval after it, that read or wrote a
+//! word.
 //!
 //! Level 0 holds the intervals. A vertex stores the union of all sets below each child.
 
@@ -58,8 +59,8 @@ fn has<T: Tree>(
     Ok(what.of(&sets).get(key) & mask != 0)
 }
 
-/// Returns the first or last interval below a vertex that wrote, or read, one of these words. At
-/// least one interval must have done so.
+/// Returns the first or last interval below a vertex that wrote, or read, one of these words. There
+/// must be at least one.
 fn below<T: Tree>(
     tree: &T,
     what: What,
@@ -132,8 +133,8 @@ pub(crate) fn first_from<T: Tree>(
 ) -> Result<Option<u64>, CheckpointError> {
     let (mut level, mut at) = (0, from);
     loop {
-        // Earlier vertices have been examined, so only the siblings from here on remain below the
-        // parent.
+        // The walk has examined earlier vertices, so only the siblings from here on remain below
+        // the parent.
         let parent = if at < tree.count(level) {
             tree.parent(level + 1, at)
         } else {
@@ -155,8 +156,8 @@ pub(crate) fn first_from<T: Tree>(
     }
 }
 
-/// Returns the vertex at which to continue. After the last vertex of a level come vertices without
-/// a parent on lower levels.
+/// Returns the vertex at which to continue. The last vertex of a level is followed by vertices
+/// without a parent on lower levels.
 fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     let (mut level, mut number) = (level, number);
     while level > 0 && number >= tree.count(level) {

@@ -21,7 +21,7 @@ pub struct Vertex {
     pub(super) after: u64,
     /// The data about all children of the vertex.
     pub(super) bytes: Vec<u8>,
-    /// The data about each child, for a group.
+    /// For a group, the data about each child.
     pub(super) units: Vec<Vec<u8>>,
     /// The concatenated bytes of the words that the vertex's intervals wrote.
     pub(super) words: Vec<u8>,

@@ -1,4 +1,4 @@
-//! A cache of decoded blocks of streams.
+//! Caches decoded blocks of streams.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ impl<'a> Coded<'a> {
         })
     }
 
-    /// Returns a cursor before the first value, which does not use the cache.
+    /// Returns a cursor before the first value. The cursor does not use the cache.
     pub(super) fn cursor(&self) -> Cursor<'_> {
         self.stream.cursor()
     }
@@ -76,11 +76,11 @@ impl<'a> Coded<'a> {
         Ok(block.get((index % BLOCK as u64) as usize).copied())
     }
 
-    /// Returns the number of values that are not larger than `value`. The values must ascend. Reads
-    /// O(log values) blocks.
+    /// Returns the number of values that are at most `value`. The values must ascend. Reads O(log
+    /// values) blocks.
     pub(super) fn after(&self, value: u64, blocks: &Blocks) -> Result<u64, StreamError> {
         let (mut low, mut high) = (0, self.len().div_ceil(BLOCK as u64));
-        // Find the last block that begins with a value that is not larger.
+        // Find the last block whose first value is at most `value`.
         while low < high {
             let middle = low + (high - low) / 2;
             let first = self.block(middle, blocks)?.first().copied();

@@ -1,4 +1,4 @@
-//! Lists the contents of an epoch, with the bytes that each takes.
+//! Lists the contents of an epoch, with the bytes that each item takes.
 
 use afterimage_ids::NodeId;
 
@@ -22,7 +22,7 @@ pub enum InputForm {
 /// The meaning of a stream's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The executions of the node to which the numbers of the other streams belong.
+    /// The executions of the node. The numbers of the other streams belong to these executions.
     At,
     /// The indices of patterns, nodes or places.
     Choice,
@@ -57,12 +57,12 @@ pub struct Content<'a> {
     pub node: NodeId,
     /// The kind of the stored data.
     pub told: InputForm,
-    /// The number of executions that the data covers or, for copies, the number of runs.
+    /// The number of executions that the data covers. For copies, this is the number of runs.
     pub count: u64,
     /// For labels, the patterns that occur.
     pub patterns: Vec<Box<[Piece]>>,
-    /// The streams, in order. For labels, the choice comes first if there are several patterns.
-    /// Then comes one stream for each piece of the longest pattern.
+    /// The streams, in order. For labels, the choice comes first if there are several patterns. One
+    /// stream follows for each piece of the longest pattern.
     pub parts: Vec<Part<'a>>,
 }
 
@@ -90,7 +90,7 @@ impl Epoch {
     /// Returns all contents, in order. Takes O(entries and patterns), and decodes no stream.
     ///
     /// # Errors
-    /// If the epoch is damaged.
+    /// Returns an error if the epoch is damaged.
     pub fn contents(&self) -> Result<Vec<Content<'_>>, EpochError> {
         let mut contents = Vec::new();
         for &((node, slot), (start, end)) in &self.entries {

@@ -1,4 +1,4 @@
-//! An index from each write to the inputs and copies of an epoch that name it.
+//! Indexes the inputs and copies of an epoch by the writes that they name.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::read::Reader;
 use super::{Epoch, EpochError, LABELS, slot_of_copy, slot_of_input};
 use crate::def::Origin;
 
-/// A write, in any execution, or the host's writes, in any call.
+/// A write in any execution, or the host's writes in any call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// The host's writes.
@@ -61,11 +61,11 @@ impl Mention {
 pub(crate) type Mentions = HashMap<Target, Vec<Mention>, FxBuildHasher>;
 
 impl Epoch {
-    /// Returns the mentions of each write, in the order of nodes. O(entries and patterns). No
-    /// stream is decoded.
+    /// Returns the mentions of each write, in the order of nodes. Time: O(entries and patterns).
+    /// Decodes no stream.
     ///
     /// # Errors
-    /// If the epoch is damaged.
+    /// Returns an error if the epoch is damaged.
     pub(crate) fn mentions(&self) -> Result<Mentions, EpochError> {
         let mut mentions = Mentions::default();
         for &((node, slot), (start, end)) in &self.entries {
@@ -98,7 +98,7 @@ fn of_input(reader: &mut Reader<'_>) -> Result<Vec<Origin>, EpochError> {
     if reader.byte()? & LABELS == 0 {
         return Ok(Vec::new());
     }
-    // Skip the number of labels, and the execution of the first one.
+    // Skip the number of labels, and the execution of the first label.
     reader.number()?;
     reader.number()?;
     let patterns = reader.patterns()?;

@@ -1,4 +1,4 @@
-//! The coded form of a stretch of the run, called an epoch.
+//! Encodes and decodes epochs. An epoch is the coded form of a stretch of the run.
 //!
 //! For each node, an epoch stores the data about inputs and copies that cannot be inferred. A
 //! directory at the front gives the positions, so that one input's data can be read alone.

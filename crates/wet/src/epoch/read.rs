@@ -46,17 +46,18 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// An execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Execution {
-    /// The execution that this many later executions had followed at the time of the label.
+    /// The execution that comes this many executions before the node's latest execution at the time
+    /// of the label.
     Ago(u64),
     /// The execution with this number.
     Number(u64),
 }
 
 impl Epoch {
-    /// Reads the directory. O(entries).
+    /// Reads the directory. Time: O(entries).
     ///
     /// # Errors
-    /// If the directory is damaged.
+    /// Returns an error if the directory is damaged.
     pub fn open(bytes: Vec<u8>) -> Result<Self, EpochError> {
         let bad = || damaged("its directory");
         let mut input = &bytes[..];
@@ -110,7 +111,7 @@ impl Epoch {
     /// Returns the data about an input of a node, or `None` if none is stored.
     ///
     /// # Errors
-    /// If the data is damaged.
+    /// Returns an error if the data is damaged.
     pub(crate) fn input(
         &self,
         node: NodeId,
@@ -146,7 +147,7 @@ impl Epoch {
     /// Returns the data about a node's copying write, or `None` if none is stored.
     ///
     /// # Errors
-    /// If the data is damaged.
+    /// Returns an error if the data is damaged.
     pub(crate) fn copies(
         &self,
         node: NodeId,
@@ -287,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The executions of a part.
+/// The executions that wrote one piece.
 #[derive(Debug)]
 struct Executions<'a> {
     ages: bool,
@@ -321,13 +322,13 @@ pub(crate) struct Labels<'a> {
     pieces: Vec<OfPiece<'a>>,
 }
 
-/// The executions from which the pieces at one position come.
+/// The executions that wrote the pieces at one position.
 #[derive(Debug)]
 struct OfPiece<'a> {
-    /// The number of executions with at least this many pieces.
+    /// The number of labels that have a piece at this position.
     count: u64,
     executions: Executions<'a>,
-    /// The number of these executions before each block of the patterns.
+    /// The number of these labels before each block of the patterns.
     before: Before,
 }
 
@@ -369,7 +370,7 @@ impl<'a> Labels<'a> {
     /// O(executions).
     ///
     /// # Errors
-    /// If the labels are damaged.
+    /// Returns an error if the labels are damaged.
     pub(crate) fn at(
         &self,
         execution: u64,
@@ -406,8 +407,7 @@ impl<'a> Labels<'a> {
         pattern.ok_or(damaged("a pattern that does not exist"))
     }
 
-    /// Returns the number of executions whose reads have more pieces than `piece`, among those
-    /// before the execution at `index`.
+    /// Returns the number of labels before the label at `index` that have more than `piece` pieces.
     fn position(
         &self,
         chosen: &Coded<'_>,
@@ -419,7 +419,7 @@ impl<'a> Labels<'a> {
         before.up_to(index, chosen, blocks, |values| self.longer(values, piece))
     }
 
-    /// Returns the number of these patterns with more pieces than `piece`.
+    /// Returns the number of these patterns that have more than `piece` pieces.
     fn longer(&self, patterns: &[u64], piece: usize) -> Result<u64, EpochError> {
         let mut count = 0;
         for &pattern in patterns {
@@ -463,12 +463,12 @@ impl<'a> Far<'a> {
         })
     }
 
-    /// Returns the definition that applies to an execution: the node, its execution, and the first
-    /// execution of the reading node to which it applies. Returns `None` if no stored definition
-    /// applies. Decodes O(log definitions) blocks.
+    /// Returns the definition that applies to an execution. The result is the defining node, its
+    /// execution, and the first execution of the reading node to which the definition applies.
+    /// Returns `None` if no stored definition applies. Decodes O(log definitions) blocks.
     ///
     /// # Errors
-    /// If the stored data is damaged.
+    /// Returns an error if the stored data is damaged.
     pub(crate) fn at(
         &self,
         execution: u64,
@@ -514,7 +514,7 @@ impl<'a> Cuts<'a> {
     /// the value is not stored. Decodes O(log values) blocks.
     ///
     /// # Errors
-    /// If the stored values are damaged.
+    /// Returns an error if the stored values are damaged.
     pub(crate) fn at(
         &self,
         execution: u64,
@@ -527,7 +527,7 @@ impl<'a> Cuts<'a> {
     /// values are stored.
     ///
     /// # Errors
-    /// If the stored values are damaged.
+    /// Returns an error if the stored values are damaged.
     pub(crate) fn before_last(
         &self,
         execution: u64,
@@ -549,7 +549,7 @@ impl<'a> Cuts<'a> {
     }
 }
 
-/// Running totals of a stream before each block, computed on demand.
+/// A stream's running total before each block, computed on demand.
 #[derive(Debug, Default)]
 struct Before(RefCell<Vec<u64>>);
 
@@ -660,7 +660,7 @@ impl<'a> CopyView<'a> {
     /// O(runs of the copy) and, in the first call, O(earlier copies).
     ///
     /// # Errors
-    /// If the stored data is damaged.
+    /// Returns an error if the stored data is damaged.
     pub(crate) fn at(
         &self,
         execution: u64,

@@ -1,4 +1,4 @@
-//! Encodes and decodes numbers.
+//! Encodes and decodes numbers as LEB128.
 
 /// Appends a number.
 pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {

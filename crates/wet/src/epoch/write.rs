@@ -1,4 +1,4 @@
-//! Encodes epochs, on several threads.
+//! Encodes epochs on several threads.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl Writer {
         }
     }
 
-    /// Encodes the collected data. Sorts the columns.
+    /// Encodes the collected data, and sorts its columns.
     pub(crate) fn encode(&mut self, buffers: &mut Buffers) -> Vec<u8> {
         let numbers = &*self.numbers;
         buffers.columns.sort_unstable_by_key(|column| column.input);
@@ -388,12 +388,12 @@ impl<'n> NodeWriter<'n> {
         self.seen.get(&(values.len(), hash)).copied()
     }
 
-    /// Writes a stream of numbers, at least one.
+    /// Writes a stream of numbers, which must not be empty.
     fn stream(&mut self, values: &[u64], out: &mut Vec<u8>) {
         self.hashed(values, None, out);
     }
 
-    /// Like [`stream`](Self::stream), but uses the hash of the numbers if it is known.
+    /// Works like [`stream`](Self::stream), but uses the hash of the numbers if it is known.
     fn hashed(&mut self, values: &[u64], mut hash: Option<u64>, out: &mut Vec<u8>) {
         let start = out.len();
         if let Some((from, to)) = self.known(values, &mut hash) {

@@ -40,7 +40,8 @@ pub struct VariableBefore {
     pub is_given: bool,
 }
 
-/// The writer of a variable, or the beginning of its activation if nothing wrote it.
+/// The writer of a variable. If nothing wrote the variable, this is the beginning of its
+/// activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinedBy {
     /// An execution of a node, by its number.
@@ -91,7 +92,7 @@ where
     /// built alone.
     ///
     /// # Errors
-    /// If an earlier stretch cannot be built, or is damaged.
+    /// Returns an error if an earlier stretch cannot be built, or is damaged.
     pub fn writer_before(&self, at: Instance, place: StorageCell) -> Result<Writer, Failure<S, E>> {
         let position = self.position(at.time)?;
         let found = self.epochs.written_before(position, place);
@@ -102,7 +103,8 @@ where
         writer.ok_or(TraceError::Damaged("an unknown writer"))
     }
 
-    /// Like [`writer_before`](Self::writer_before), but for several bytes, part by part.
+    /// Works like [`writer_before`](Self::writer_before), but finds the writers of several bytes,
+    /// part by part.
     pub(super) fn readings_before(
         &self,
         at: Instance,
@@ -124,7 +126,8 @@ where
         Ok(())
     }
 
-    /// Returns the writer of the byte `bytes` further on, if `writer` wrote both bytes together.
+    /// Returns the writer of the byte that lies `bytes` bytes further on. `writer` must have
+    /// written both bytes together.
     fn follows(&self, writer: Writer, bytes: u64) -> Result<Writer, Failure<S, E>> {
         let Writer::Write {
             instance,

@@ -32,8 +32,9 @@ pub(super) struct Carried {
 }
 
 impl Caught {
-    /// Returns the part that a variable receives, if any. The variable after the values stands for
-    /// the reference. If the handler receives no reference, this variable is never queried.
+    /// Returns the part that a variable receives, or `None` if it receives none. The variable after
+    /// the values holds the reference. If the handler receives no reference, this variable is never
+    /// queried.
     pub(super) fn part(self, variable: u32) -> Option<Carried> {
         self.part_at(variable.checked_sub(self.first)?)
     }
@@ -66,8 +67,8 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the catch of the exception with which an execution ends, or `None` if the exception
-    /// was not caught.
+    /// Returns the exception with which an execution ends, or `None` if no handler caught the
+    /// exception.
     pub(super) fn catch(&self, thrower: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let kept = self.kept(thrower, compiled.model.of_event(Event::Caught))?;
@@ -85,7 +86,7 @@ where
     }
 
     /// Returns the part of an exception that a handler may have written to a variable after a node.
-    /// `follower` is the next execution in the same activation, if any.
+    /// `follower` returns the next execution in the same activation, if there is one.
     pub(super) fn caught(
         &self,
         code: &NodeCode,
@@ -137,7 +138,7 @@ where
     /// handle, or `None` if the execution handles nothing.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn thrower(&self, handler: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         if !self.is_handler(handler.node)? {
             return Ok(None);
@@ -148,10 +149,10 @@ where
 
     /// Returns the execution that begins by handling the exception that an execution throws.
     /// Returns `None` if the execution throws nothing. Also returns `None` if no execution handles
-    /// the exception, because the activation that caught it returned its values.
+    /// the exception, because the activation that caught it returned the exception's values.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn handler(&self, thrower: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         if !throws(&self.compiled(thrower.node)?.code) {
             return Ok(None);
@@ -167,8 +168,9 @@ where
     }
 
     /// Returns the origin of a part of an exception, one step back. The handler of a `throw`
-    /// receives exactly the operands of the `throw`, which also makes the reference. The values
-    /// that `throw_ref` throws come from the reference, because it stands for the whole exception.
+    /// receives exactly the operands of the `throw`. The `throw` also makes the reference. The
+    /// values that `throw_ref` throws come from the reference, because it stands for the whole
+    /// exception.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;
@@ -186,7 +188,8 @@ where
     }
 
     /// Returns the next execution in the same activation, or `None` if there is none. If the
-    /// execution ends with a call, examines each activation that replaced the callee.
+    /// execution ends with a call, examines each activation that replaced the callee in a tail
+    /// call.
     pub(super) fn follower(&self, instance: Instance) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         cursor.seek(instance.time).map_err(TraceError::Path)?;

@@ -15,19 +15,21 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// Returns the writers of the data that a `memory.copy` copies, part by part, from its first
-    /// byte on. The list is empty if the instruction copies no memory, or no bytes. Takes O(parts),
-    /// at most one per byte.
+    /// byte on. The list is empty if the instruction copies no memory, or no bytes. Takes O(parts).
+    /// There is at most one part per byte.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
+    /// Returns an error if the trace is damaged or incomplete, or there are more than 2^24
+    /// parts.
     pub fn copied(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
         self.copied_within(instance, inst, 0..u64::MAX)
     }
 
-    /// Like [`copied`](Self::copied), but for a range of the copied bytes, counted from the first.
+    /// Works like [`copied`](Self::copied), but for a range of the copied bytes, counted from the
+    /// first byte.
     ///
     /// # Errors
-    /// As for [`copied`](Self::copied).
+    /// Returns the errors of [`copied`](Self::copied).
     pub fn copied_within(
         &self,
         instance: Instance,

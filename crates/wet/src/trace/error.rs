@@ -1,4 +1,4 @@
-//! The errors of questions that cannot be answered.
+//! Defines the reasons why a question cannot be answered.
 
 use afterimage_ids::grouped;
 use afterimage_machine::MachineError;
@@ -27,7 +27,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// A node is not a path of the program.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The trace contradicts itself in this way.
+    /// The trace names something impossible, which the text describes.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
     /// The value was never computed, because the run trapped at this instruction or earlier.
@@ -46,7 +46,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
         time: u64,
         /// The ranges of blocks with stored values, ascending.
         kept: Vec<(u64, u64)>,
-        /// If the function was left out, the filter, in words.
+        /// A description of the filter, if it left out the function.
         without: Option<String>,
     },
 }

@@ -11,14 +11,14 @@ use super::source::{Source, Step};
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::{Event, ReadFrom, read_from};
 
-/// A value: its bits, and the upper half if it is a vector.
+/// The bits of a value. The second number is the upper half of a vector.
 pub type Bits = (u64, u64);
 
 /// A register of an execution.
 pub(super) type Key = (Instance, Register);
 
-/// The maximum number of evaluations for one value. The builder stores enough values that far fewer
-/// are needed.
+/// The maximum number of evaluations for one value. The builder stores enough values that a
+/// computation needs far fewer evaluations.
 const MOST: usize = 1 << 20;
 
 /// The maximum number of computed values that a trace keeps for later computations. They take a few
@@ -49,11 +49,11 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the value of a register of an execution: the value of a variable when the execution
+    /// Returns the value of a register in an execution. It is a variable's value when the execution
     /// begins, a constant, or the result of an instruction.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn value(&self, instance: Instance, register: Register) -> Result<Bits, Failure<S, E>> {
         let mut known = self.recent.take();
         if known.values.len() > RECENT {
@@ -64,11 +64,11 @@ where
         value
     }
 
-    /// Like [`value`](Self::value), but for one of several related values. Intermediate results
-    /// stay in `known`, which takes memory but avoids computing them again.
+    /// Works like [`value`](Self::value), but for one of several related values. Intermediate
+    /// results stay in `known`, which takes memory but avoids computing them again.
     ///
     /// # Errors
-    /// Like [`value`](Self::value).
+    /// Returns the errors of [`value`](Self::value).
     pub fn value_knowing(
         &self,
         instance: Instance,
@@ -139,7 +139,8 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not return");
                         result.map(Some).ok_or(unknown)
                     }
-                    // Readers store the argument, but none may have read it.
+                    // An argument is stored only where an execution reads it. If none did, the log
+                    // still has it.
                     Step::Source(Source::Argument { instance, index }) => {
                         let function = self.compiled(instance.node)?.code.function;
                         let unknown = TraceError::Damaged("a value that was not kept");
@@ -167,7 +168,7 @@ where
     /// ends otherwise.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn host_call(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let kept = self.kept(instance, compiled.model.of_event(Event::HostCall))?;
@@ -186,7 +187,7 @@ where
     /// return.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn result(&self, call: Instance, index: u32) -> Result<Option<Bits>, Failure<S, E>> {
         match self.returned(call, index)? {
             Step::Register(instance, register, _) => self.value(instance, register).map(Some),
@@ -196,8 +197,8 @@ where
         }
     }
 
-    /// Returns a value that a function returned because its own label caught it. `back` is the
-    /// number of values that follow it.
+    /// Returns a value that a function returned because the function's own label caught the value.
+    /// `back` is the number of values that follow this value.
     fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
         let compiled = self.compiled(thrower.node)?;
         let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;
@@ -213,7 +214,7 @@ where
     /// inside the execution.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn stopped(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let node = self.path.nodes().get(instance.node);
         let length = node.map_or(0, |node| node.length());
@@ -359,7 +360,7 @@ where
                     Kind::Vector => (value as u64, (value >> 64) as u64),
                 });
             }
-            // Such an instruction has no result.
+            // Other instructions have no result.
             _ => 0,
         };
         Some((number, 0))

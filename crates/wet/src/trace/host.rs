@@ -1,4 +1,4 @@
-//! The host's actions, read from the log on demand.
+//! Reads the host's actions from the log on demand.
 
 use crate::locked;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ const CALLS: usize = 512;
 const BYTES: usize = 256 << 10;
 /// The approximate size in bytes of the blocks kept in memory.
 const KEPT: usize = 128 << 20;
-/// The maximum number of ranges that describe the reads of a block's calls.
+/// The maximum number of ranges that cover the host's reads in a block's calls.
 const RANGES: usize = 64;
 
 /// A call to a host function.
@@ -22,7 +22,7 @@ const RANGES: usize = 64;
 pub struct HostCall {
     /// The imported function that was called.
     pub import: ImportId,
-    /// The results, empty if the call did not return.
+    /// The results. They are empty if the call did not return.
     pub results: Box<[RawValue]>,
     /// The host's writes to memory in the call, in order.
     pub writes: Box<[HostWrite]>,
@@ -32,8 +32,9 @@ pub struct HostCall {
 
 /// The calls to the host, in order, numbered from 1.
 ///
-/// Calls are read from the log on demand. Only their places in the log, and roughly the memory that
-/// they read, are kept. This takes about a hundred bytes for every few hundred calls.
+/// Calls are read from the log on demand. Only the calls' positions in the log, and ranges that
+/// cover the memory that they read, stay in memory. This takes about a hundred bytes for every few
+/// hundred calls.
 #[derive(Debug, Default)]
 pub struct HostCalls {
     log: Option<Mutex<LogReader>>,
@@ -70,7 +71,7 @@ impl HostCalls {
     /// Scans a log once.
     ///
     /// # Errors
-    /// If the log is damaged.
+    /// Returns an error if the log is damaged.
     pub fn read(mut log: LogReader) -> Result<Self, TraceError> {
         let mut all = Self::default();
         let mut open = Open::default();
@@ -133,7 +134,7 @@ impl HostCalls {
     /// Returns a call by its number.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn get(&self, call: u64) -> Result<Option<Arc<HostCall>>, TraceError> {
         let block = self.blocks.partition_point(|block| block.first <= call);
         let Some(block) = block.checked_sub(1) else {
@@ -148,7 +149,7 @@ impl HostCalls {
     /// Returns the number of calls among the first `events` events of the log.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn among(&self, events: u64) -> Result<u64, TraceError> {
         let block = self.blocks.partition_point(|b| b.place.events < events);
         let Some(block) = block.checked_sub(1) else {
@@ -159,13 +160,13 @@ impl HostCalls {
         Ok(self.blocks[block].first - 1 + before as u64)
     }
 
-    /// Returns the first call, from a given number on, that reads a range accepted by `wanted`,
-    /// with the call's number. `wanted` must also accept every range that contains an accepted
-    /// range. Takes O(calls / 512 · ranges), plus the time to read the parts of the log that may
-    /// have matching calls.
+    /// Returns the first call, from a given number on, that reads a range accepted by `wanted`, and
+    /// that call's number. `wanted` must also accept every range that contains an accepted range.
+    /// Takes O(calls / 512 · ranges), plus the time to read the parts of the log that may have
+    /// matching calls.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn next_reading(
         &self,
         from: u64,
@@ -186,7 +187,7 @@ impl HostCalls {
         Ok(None)
     }
 
-    /// Returns the number of calls made by the guest. The host itself made the other calls, of
+    /// Returns the number of calls made by the guest. The host itself made the other calls, to
     /// imports that are also exported.
     pub fn by_guest(&self) -> u64 {
         self.count - self.by_itself.len() as u64
@@ -202,8 +203,8 @@ impl HostCalls {
 
     /// Returns the number, among all calls, of one of the guest's calls.
     pub fn number_of(&self, of_guest: u64) -> u64 {
-        // The guest made all except i of the calls before the i-th of the host's own calls, counted
-        // from 0.
+        // The guest made all calls before the host's own call number i, except i of them. The
+        // host's own calls are counted from 0.
         let (mut low, mut high) = (0, self.by_itself.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -288,8 +289,8 @@ fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
     few
 }
 
-/// Returns the number of bytes between a range and a later one, or `None` if they are in different
-/// memories.
+/// Returns the number of bytes between a range and a later range, or `None` if they are in
+/// different memories.
 fn gap(a: &HostRead, b: &HostRead) -> Option<u64> {
     let end = a.address.saturating_add(a.length);
     (a.memory == b.memory).then(|| b.address.saturating_sub(end))
@@ -334,12 +335,12 @@ impl HostCall {
         128 + writes + 24 * self.reads.len() + 32 * self.results.len()
     }
 
-    /// Fills in the bytes that the call wrote, from an address on. Returns whether it wrote all of
-    /// them.
+    /// Fills in the bytes that the call wrote, from an address on. Returns whether the call wrote
+    /// all bytes of the range.
     pub(super) fn wrote(&self, memory: u32, address: u64, bytes: &mut [u8]) -> bool {
         (0..).zip(bytes).all(|(i, byte)| {
             let at = address.wrapping_add(i);
-            // The last write to a byte counts.
+            // The last write to a byte determines its value.
             let mut writes = self.writes.iter().rev();
             let found = writes.find_map(|write| {
                 let offset = usize::try_from(at.checked_sub(write.address)?).ok()?;

@@ -17,9 +17,9 @@ impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the origin of a local: the last execution of its activation that set it, or the
-    /// beginning of the activation. Returns `None` if too many other activations of the function
-    /// are in between.
+    /// Returns the origin of a local, which is the last execution of its activation that set it, or
+    /// the beginning of the activation. Returns `None` if too many other activations of the
+    /// function set it in the meantime.
     ///
     /// The executions that set the local are counted in the grammar, so the time does not depend on
     /// the distance to the origin. The first query about a local takes O(nodes of the path), and

@@ -18,7 +18,7 @@ const MOST_COPIES: u32 = 256;
 #[derive(Clone, Copy)]
 struct Wanted {
     memory: u32,
-    /// The execution and the register that have the address of the load.
+    /// The execution and the register that hold the address of the load.
     base: (Instance, u32),
     offset: u64,
     length: usize,
@@ -197,7 +197,8 @@ where
         Ok(true)
     }
 
-    /// Fills in bytes that a memory copy wrote, `source.offset` bytes after its beginning.
+    /// Fills in bytes that a memory copy wrote, from `source.offset` bytes after the start of its
+    /// destination.
     fn copied_bytes(
         &self,
         source: Wanted,
@@ -209,7 +210,7 @@ where
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
         let write = write.ok_or(TraceError::Damaged("a write that does not exist"))?;
-        // If more copies were needed, the builder would have stored the value.
+        // If the value needed more copies, the builder would have stored it.
         if source.copies > MOST_COPIES {
             return Err(TraceError::Damaged("too many nested copies"));
         }

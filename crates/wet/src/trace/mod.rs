@@ -59,22 +59,22 @@ pub trait Epochs {
             .collect()
     }
 
-    /// Returns the position of the epoch that covers a node beginning with block T, or `None` if
-    /// there is none.
+    /// Returns the position of the epoch that covers a node beginning with block `time`, or `None`
+    /// if there is none.
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
         (after > 0 && time <= self.end()).then(|| after - 1)
     }
 
-    /// Returns the functions that are left out where a node begins with block T, or `None` for no
-    /// functions.
+    /// Returns the functions that are left out where a node begins with block `time`, or `None` if
+    /// no functions are left out.
     fn left_out(&self, time: u64) -> Option<&LeftOut> {
         let _ = time;
         None
     }
 
-    /// Returns the extent of the epoch that covers nodes beginning with block T, or `None` if there
-    /// is none.
+    /// Returns the extent of the epoch that covers nodes beginning with block `time`, or `None` if
+    /// there is none.
     fn span(&self, time: u64) -> Option<Span> {
         let position = self.find(time)?;
         let next = self.before().get(position + 1).copied();
@@ -85,24 +85,24 @@ pub trait Epochs {
         })
     }
 
-    /// Returns the first block from T on that an epoch covers.
+    /// Returns the first block from `time` on that an epoch covers.
     fn next_known(&self, time: u64) -> Option<u64> {
         let first = self.before().first()?.checked_add(1)?.max(time);
         (first <= self.end()).then_some(first)
     }
 
-    /// Loads an epoch by its position. It stays in memory until too many other epochs have been
-    /// loaded.
+    /// Loads an epoch by its position. The epoch stays in memory until too many other epochs have
+    /// been loaded.
     ///
     /// # Errors
-    /// If the epoch is damaged or cannot be read.
+    /// Returns an error if the epoch is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
 
-    /// Lends an epoch by its position for one use. It does not stay in memory if reading it again
-    /// is fast.
+    /// Lends an epoch by its position for one use. The epoch does not stay in memory if reading it
+    /// again is fast.
     ///
     /// # Errors
-    /// If the epoch is damaged or cannot be read.
+    /// Returns an error if the epoch is damaged or cannot be read.
     fn lend(&self, position: usize) -> Result<Arc<Epoch>, Self::Error> {
         self.load(position)
     }
@@ -118,7 +118,7 @@ pub trait Epochs {
     /// themselves.
     ///
     /// # Errors
-    /// If an epoch cannot be built.
+    /// Returns an error if an epoch cannot be built.
     fn written_before(
         &self,
         position: usize,
@@ -132,7 +132,7 @@ pub trait Epochs {
     /// name the writer themselves.
     ///
     /// # Errors
-    /// If an epoch cannot be built.
+    /// Returns an error if an epoch cannot be built.
     fn variable_before(&self, wanted: VariableBefore) -> Result<Option<DefinedBy>, Self::Error> {
         let _ = wanted;
         Ok(None)
@@ -141,7 +141,7 @@ pub trait Epochs {
     /// Returns the host's actions.
     ///
     /// # Errors
-    /// If the log is damaged or cannot be read.
+    /// Returns an error if the log is damaged or cannot be read.
     fn host(&self) -> Result<&HostCalls, Self::Error>;
 }
 
@@ -187,7 +187,7 @@ type Counted<'a, S> = Rc<Occurrences<'a, S>>;
 /// A whole execution trace, open for questions.
 ///
 /// Values are computed on demand. A node's code computes them from the node's inputs, which come
-/// from their definitions or are stored. The builder has stored enough values that computing one
+/// from their definitions or are stored. The builder has stored enough values that each computation
 /// takes at most a few hundred evaluations.
 pub struct WholeTrace<'a, S: Segments, E> {
     program: &'a Program,
@@ -210,7 +210,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     recent: RefCell<ComputedValues>,
 }
 
-/// The error type for a path and epochs.
+/// The error type for a given path and its epochs.
 type Failure<S, E> = TraceError<<S as Segments>::Error, <E as Epochs>::Error>;
 
 impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
@@ -221,7 +221,7 @@ where
     /// belong to the path's nodes.
     ///
     /// # Errors
-    /// If the module cannot be read.
+    /// Returns an error if the module cannot be read.
     pub fn new(
         program: &'a Program,
         bytes: &'a [u8],
@@ -263,7 +263,7 @@ where
     /// Returns a node's code, compiled on demand.
     ///
     /// # Errors
-    /// If the path has no such node, or is not a path of the program.
+    /// Returns an error if the path has no such node, or is not a path of the program.
     pub fn compiled(&self, node: NodeId) -> Result<Rc<Compiled>, Failure<S, E>> {
         if let Some(known) = self.compiled.borrow().get(&node) {
             return Ok(Rc::clone(known));
@@ -313,7 +313,7 @@ where
     /// Returns the number of a node's executions.
     ///
     /// # Errors
-    /// If the path has no such node.
+    /// Returns an error if the path has no such node.
     pub fn executions(&self, node: NodeId) -> Result<u64, Failure<S, E>> {
         Ok(self.counted(node)?.count())
     }
@@ -322,7 +322,7 @@ where
     /// executions.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn instance(&self, node: NodeId, number: u64) -> Result<Option<Instance>, Failure<S, E>> {
         let found = self.counted(node)?.select(number);
         let found = found.map_err(TraceError::Path)?;
@@ -333,10 +333,11 @@ where
         }))
     }
 
-    /// Returns the execution of a node that contains block T, or `None` if T is not in the run.
+    /// Returns the execution of a node that contains block `time`, or `None` if the run has no such
+    /// block.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn at(&self, time: u64) -> Result<Option<Instance>, Failure<S, E>> {
         let mut cursor = self.path.cursor();
         let Some(visit) = cursor.seek(time).map_err(TraceError::Path)? else {
@@ -345,7 +346,7 @@ where
         self.numbered(visit.node, visit.start).map(Some)
     }
 
-    /// Returns the execution of a node that begins with block T.
+    /// Returns the execution of a node that begins with block `time`.
     fn numbered(&self, node: NodeId, time: u64) -> Result<Instance, Failure<S, E>> {
         let number = self.counted(node)?.rank(time).map_err(TraceError::Path)?;
         Ok(Instance { time, node, number })
@@ -374,12 +375,13 @@ where
     /// Returns the host's actions.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn host(&self) -> Result<&'a HostCalls, Failure<S, E>> {
         self.epochs.host().map_err(TraceError::Epoch)
     }
 
-    /// Returns the functions that are left out around block T, or `None` for no functions.
+    /// Returns the functions that are left out around block `time`, or `None` if no functions are
+    /// left out.
     pub fn left_out(&self, time: u64) -> Option<&'a LeftOut> {
         self.epochs.left_out(time)
     }
@@ -405,13 +407,13 @@ where
         }
     }
 
-    /// Returns the position of the epoch that covers a node beginning with block T.
+    /// Returns the position of the epoch that covers a node beginning with block `time`.
     fn position(&self, time: u64) -> Result<usize, Failure<S, E>> {
         let position = self.epochs.find(time);
         position.ok_or_else(|| self.outside(time, None))
     }
 
-    /// Returns the data about a node's copying write around block T.
+    /// Returns the data about a copying write in the epoch of an execution.
     fn copies(&self, instance: Instance, write: usize) -> Result<Rc<Copies>, Failure<S, E>> {
         self.check_kept(instance)?;
         let position = self.position(instance.time)?;
@@ -428,7 +430,7 @@ where
         Ok(found)
     }
 
-    /// Returns the data about a node's input around block T.
+    /// Returns the data about an input in the epoch of an execution.
     fn column(&self, instance: Instance, input: usize) -> Result<Rc<Column>, Failure<S, E>> {
         let position = self.position(instance.time)?;
         let key = (instance.node, input);

@@ -16,7 +16,7 @@ use wasmparser::Operator;
 
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace, Writer};
 
-/// A place other than memories' bytes, globals and variables.
+/// A place that is not a byte of memory, a global, or a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableOrSize {
     /// The elements of a table.
@@ -30,7 +30,7 @@ pub enum TableOrSize {
 /// Table elements, or a size, that an instruction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// The place from which they are read.
+    /// The place from which the instruction reads.
     pub place: TableOrSize,
     /// The number of adjacent elements, or 0 for a size.
     pub elements: u64,
@@ -58,7 +58,7 @@ pub(super) struct Sites<'a, S: Segments> {
     pub(super) touching: Occurrences<'a, S>,
 }
 
-/// A set of positions, as ranges that do not touch.
+/// A set of positions, as ranges with gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges(BTreeMap<u64, u64>);
 
@@ -77,7 +77,7 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// Returns the parts in a range, ascending. O(log ranges + parts).
+    /// Returns the parts in a range, ascending. Time: O(log ranges + parts).
     pub(super) fn within(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let before = self.0.range(..range.start).next_back();
         let later = self.0.range(range.start..range.end.max(range.start));
@@ -86,7 +86,8 @@ impl Ranges {
         parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// Removes the positions in a range, and returns their parts, ascending. O(log ranges × parts).
+    /// Removes the positions in a range, and returns their parts, ascending. Time: O(log ranges ×
+    /// parts).
     pub(super) fn remove(&mut self, range: &Range<u64>) -> Vec<Range<u64>> {
         let parts = self.within(range);
         for part in &parts {
@@ -187,17 +188,18 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// Returns the last writers of the table elements or the size that an instruction reads, part
-    /// by part, from the first element on. Without an instruction, returns them for the call at the
-    /// node's end. The result is empty if the instruction reads none of these, or trapped. Elements
-    /// that do not exist are not reported.
+    /// by part, from the first element on. Without an instruction, returns the writers for the call
+    /// at the node's end. The result is empty if the instruction reads no such place, or trapped.
+    /// It omits elements that do not exist.
     ///
-    /// Individual elements are distinguished. If `memory.grow` or `table.grow` fails, it sets the
-    /// size to its old value. For elements, this takes O(executions that have written to the table
-    /// since). For sizes, it takes O(log n). The first query reads all operators of the functions
-    /// that were executed.
+    /// The search distinguishes individual elements. If `memory.grow` or `table.grow` fails, it
+    /// sets the size to its old value. For elements, the search takes O(executions that have
+    /// written to the table since). For sizes, it takes O(log n). The first query reads all
+    /// operators of the functions that were executed.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
+    /// Returns an error if the trace is damaged or incomplete, or there are more than 2^24
+    /// parts.
     pub fn taken(
         &self,
         instance: Instance,
@@ -270,7 +272,7 @@ where
         Ok(all.collect())
     }
 
-    /// Returns the elements that an instruction, or the call at the node's end, reads.
+    /// Returns the range of elements that an instruction, or the call at the node's end, reads.
     pub(super) fn range_taken(
         &self,
         instance: Instance,
@@ -307,7 +309,7 @@ where
         Ok(first..first.saturating_add(count))
     }
 
-    /// Returns the elements that an instruction writes.
+    /// Returns the range of elements that an instruction writes.
     pub(super) fn range_set(
         &self,
         instance: Instance,

@@ -1,4 +1,4 @@
-//! Finds the origins of values, which are the dependences of one execution on others.
+//! Finds the origins of values, which make one execution depend on others.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand, Range, Register, Taker};
@@ -24,7 +24,7 @@ pub enum Source {
         /// The instruction's position in the node.
         inst: usize,
     },
-    /// A local that nothing wrote, which is therefore zero or null.
+    /// Nothing. The variable is a local that nothing wrote, so it is zero or null.
     Zero,
     /// An argument that the host passed to the activation that begins with this execution.
     Argument {
@@ -40,7 +40,7 @@ pub enum Source {
         /// The index of the result.
         index: u32,
     },
-    /// The call that ends this execution, because it did not return.
+    /// The call with which this execution ends, because the call did not return.
     Open {
         /// The execution with the call.
         instance: Instance,
@@ -56,7 +56,7 @@ pub enum Source {
 /// The origin of bytes that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The number of bytes, or 0 for a global and for the whole read.
+    /// The number of bytes. It is 0 for a global, and if the writer wrote all bytes of the read.
     pub length: u64,
     /// The last writer of the bytes.
     pub writer: Writer,
@@ -86,11 +86,11 @@ pub enum Writer {
 /// One step towards the origin of a variable.
 pub(super) enum Step {
     /// The value is in this register of another execution. The taker is the instruction that moved
-    /// it from there, if any.
+    /// it from there, if an instruction did.
     Register(Instance, Register, Option<Taker>),
     /// The value does not come from a register.
     Source(Source),
-    /// The value was caught with an exception. It is stored.
+    /// The value was caught with an exception, and is stored.
     Caught(Carried),
     /// An activation returned a value that its own label caught.
     Thrown {
@@ -98,7 +98,7 @@ pub(super) enum Step {
         thrower: Instance,
         /// The part of the exception.
         part: Carried,
-        /// The number of values that follow this one.
+        /// The number of values that follow this value.
         back: u64,
     },
 }
@@ -110,19 +110,19 @@ impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Returns the origin of a register's value in an execution, followed through all copies.
+    /// Returns the origin of a register's value in an execution, after following all copies.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn source(&self, instance: Instance, register: Register) -> Result<Source, Failure<S, E>> {
         self.source_at(instance, register).map(|found| found.0)
     }
 
-    /// Like [`source`](Self::source), but also returns the execution in which the search ended. For
-    /// a constant, this is the execution whose code contains it.
+    /// Works like [`source`](Self::source), but also returns the execution in which the search
+    /// ended. For a constant, this is the execution of the node that contains the constant.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn source_at(
         &self,
         instance: Instance,
@@ -131,12 +131,12 @@ where
         self.follow(instance, register, |_, _| {})
     }
 
-    /// Returns the executions with instructions that took a register's value on its way to the
-    /// register, the last first. Blocks that moved the value before such an instruction may have
-    /// selected the value ([`NodeCode::moved`]).
+    /// Returns the instructions that moved a register's value on its way to the register, the last
+    /// first, each with its execution. Blocks that moved the value before one of these instructions
+    /// may have selected it ([`NodeCode::moved`]).
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn takers_of(
         &self,
         instance: Instance,
@@ -149,7 +149,8 @@ where
         Ok(takers)
     }
 
-    /// Like [`source_at`](Self::source_at), but also reports the takers of the value on its way.
+    /// Works like [`source_at`](Self::source_at), but also reports the takers of the value on its
+    /// way.
     fn follow(
         &self,
         mut instance: Instance,
@@ -184,11 +185,11 @@ where
     }
 
     /// Returns the register in which the callee returned a result of the call at an execution's
-    /// end. If there is none, returns `Err` with the result's origin: the host, a reference to an
-    /// exception, or a call that did not return.
+    /// end. If there is none, returns `Err` with the result's origin. The origin is the host, a
+    /// reference to an exception, or a call that did not return.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn returned_in(
         &self,
         call: Instance,
@@ -212,7 +213,7 @@ where
     /// list is empty if the instruction reads neither.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn reading(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         if compiled
@@ -245,8 +246,8 @@ where
         Ok(readings)
     }
 
-    /// Returns the writers of some bytes that an instruction reads and that an earlier stretch
-    /// wrote. These are `length` bytes, from one of the read bytes on, or all of them if `length`
+    /// Finds the writers of some bytes that an instruction reads and that an earlier stretch wrote.
+    /// These are `length` bytes from the read byte `first` on, or all bytes of the read if `length`
     /// is 0.
     fn read_before(
         &self,
@@ -504,9 +505,9 @@ where
         }
     }
 
-    /// Returns the number of the host's calls into the program before an activation. The host
-    /// called this activation, and it begins with this execution. O(activations that the host
-    /// called, and activations that replaced them).
+    /// Returns the number of the host's calls into the program before the activation that begins
+    /// with this execution. The host must have called the activation. Time: O(activations that the
+    /// host called, and activations that replaced them).
     pub(super) fn entries_before(&self, first: Instance) -> Result<usize, Failure<S, E>> {
         let (mut begins, mut before) = (first.time, 0);
         let mut cursor = self.path.cursor();
@@ -525,7 +526,7 @@ where
     /// Whether an execution ends with a tail call to one of the program's own functions.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(last.node)?;
         Ok(match compiled.code.end {
@@ -545,7 +546,7 @@ where
             let open = Ok(Step::Source(Source::Open { instance: call }));
             cursor.seek(call.time).map_err(TraceError::Path)?;
             let depth = cursor.depth();
-            // This is the execution that made the call, or the tail call with which an activation
+            // The execution that made the call, or that made the tail call with which an activation
             // replaced itself.
             let mut by = call;
             cursor.next().map_err(TraceError::Path)?;
@@ -561,8 +562,8 @@ where
                 let visit = cursor.seek(end).map_err(TraceError::Path)?;
                 let end = visit.ok_or(missing)?;
                 let end_depth = cursor.depth();
-                // This is the last of the activation's own executions. Executions of callees, and
-                // of activations that replaced them, may follow.
+                // The last of the activation's own executions. Executions of callees, and of
+                // activations that replaced callees, may follow.
                 let mut last = end;
                 while cursor.depth() > depth + 1 {
                     let stack = cursor.stack().map_err(TraceError::Path)?;
@@ -618,7 +619,7 @@ where
             if !matches!(code.end, NodeEnd::Call { .. }) {
                 return open;
             }
-            // The activation returned the results of its last call.
+            // The activation returned the results of its last call as its own.
             let given = self.result_variables(code);
             let results = self.results(code.function)?;
             let variable = (given.end + index).saturating_sub(results);

@@ -45,7 +45,7 @@ impl Copies {
     }
 }
 
-/// The maximum number of open parts.
+/// The maximum number of parts kept open.
 const MOST: usize = 1 << 16;
 
 /// A node, and the number of its input or copying write.

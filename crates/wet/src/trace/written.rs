@@ -19,7 +19,8 @@ where
     /// the instruction does not write to memory, or would write beyond all addresses.
     ///
     /// # Errors
-    /// If the node has no such instruction, or as for [`value`](Self::value).
+    /// Returns an error if the node has no such instruction, and the errors of
+    /// [`value`](Self::value).
     pub fn range_written(
         &self,
         instance: Instance,
@@ -28,11 +29,11 @@ where
         self.range_written_knowing(instance, position, &mut ComputedValues::default())
     }
 
-    /// Like [`range_written`](Self::range_written), but for one of several related ranges, as with
-    /// [`value_knowing`](Self::value_knowing).
+    /// Works like [`range_written`](Self::range_written), but for one of several related ranges, as
+    /// with [`value_knowing`](Self::value_knowing).
     ///
     /// # Errors
-    /// Like [`range_written`](Self::range_written).
+    /// Returns the errors of [`range_written`](Self::range_written).
     pub fn range_written_knowing(
         &self,
         instance: Instance,
@@ -55,7 +56,7 @@ where
     /// bytes. Returns `None` if the instruction is not a store.
     ///
     /// # Errors
-    /// Like [`range_written`](Self::range_written).
+    /// Returns the errors of [`range_written`](Self::range_written).
     pub fn stored(
         &self,
         instance: Instance,

@@ -1,4 +1,4 @@
-//! Nested lists of symbols that are still growing, in one buffer.
+//! Keeps nested, growing lists of symbols in one buffer.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use crate::consing::Consing;
 
 /// A list of at most this many runs becomes one rule without folding.
 const FLAT: usize = 8;
-/// A level of a list with this many runs is folded, except for its end.
+/// When a level of a list has this many runs, it is folded, except for its end.
 const FULL: usize = 64;
 /// The maximum number of runs in a block.
 const LONGEST: usize = 32;
@@ -24,7 +24,7 @@ struct Run {
 }
 
 /// A list, which consists of the runs from `start` to the next list's start or the buffer's end.
-/// The levels of these runs never rise, because older runs have been folded more often.
+/// From one run to the next, the level never rises, because older runs have been folded more often.
 #[derive(Clone, Copy)]
 struct List {
     start: usize,
@@ -38,9 +38,9 @@ struct List {
 /// Sundar and Uhrig, "Maintaining dynamic sequences under equality tests in polylogarithmic time",
 /// 1997; Sakamoto, Kida and Shimozono, "A space-saving linear-time algorithm for grammar-based
 /// compression", 2004. Equal neighbours form a run. A block begins at a run if the scrambled number
-/// of its symbol is smaller than those of both neighbouring runs. Each block becomes a rule, and
-/// the rules are the next level's symbols. Block boundaries depend only on nearby symbols, so equal
-/// stretches get equal rules except at their ends.
+/// of its symbol is smaller than the scrambled numbers of both neighbouring runs. Each block
+/// becomes a rule, and the rules are the next level's symbols. Block boundaries depend only on
+/// nearby symbols, so equal stretches get equal rules except at their ends.
 ///
 /// A level is folded when it is full, so a list of n symbols takes O(log n) space and O(1)
 /// amortised time per symbol. The result of closing a list does not depend on when its levels were
@@ -196,8 +196,8 @@ impl Lists {
     }
 
     /// Makes a rule from each block of a level's runs `from..to`. These rules become runs of the
-    /// next level. If the level is not complete (`whole`), its last block stays. Returns the new
-    /// end of the next level.
+    /// next level. Unless `whole` says that the level is complete, its last block stays as it is.
+    /// Returns the new end of the next level.
     fn fold(
         &mut self,
         start: usize,
@@ -246,14 +246,14 @@ impl Lists {
         upper
     }
 
-    /// Whether a block begins with this run of a level that ends at `to`.
+    /// Whether a block begins with the run at `at`, in a level that ends at `to`.
     fn begins_block(&self, at: usize, to: usize) -> bool {
         let key = |at: usize| scramble(self.runs[at].symbol);
         at + 1 < to && key(at) < key(at - 1) && key(at) < key(at + 1)
     }
 
-    /// Appends a run to a level that ends at `end`. There must be room for the run at `end`.
-    /// Returns the level's new end.
+    /// Appends a run to a level that ends at `end`. The place at `end` must be free. Returns the
+    /// level's new end.
     fn put(&mut self, start: usize, end: usize, run: Run) -> usize {
         match self.runs[start..end].last_mut() {
             Some(last) if last.level == run.level && last.symbol == run.symbol => {
@@ -268,8 +268,7 @@ impl Lists {
     }
 }
 
-/// Maps symbols to numbers whose order has nothing to do with the order of the symbols. The map is
-/// a bijection.
+/// Maps symbols one-to-one to numbers in an order that is unrelated to the symbols' own order.
 fn scramble(symbol: Symbol) -> u32 {
     let bits = symbol.bits().wrapping_mul(0x9e37_79b1);
     (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)

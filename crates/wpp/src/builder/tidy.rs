@@ -4,7 +4,7 @@ use afterimage_ids::RuleId;
 
 use crate::{Grammar, Kind, Root, Rule, Symbol};
 
-/// The overhead of a rule, expressed in symbols.
+/// The overhead of a rule, in symbols.
 const HEADER: u64 = 1;
 
 /// Removes sequences whose rules cost more than they save. These include all sequences that are

@@ -5,7 +5,7 @@ use afterimage_ids::{FuncId, RuleId};
 use crate::Kind;
 use crate::measures::Measured;
 
-/// The absence of an entry.
+/// Marks the absence of an entry.
 const NONE: u32 = u32::MAX;
 
 /// The occurrences of each rule, by the function of the innermost activation around the occurrence,
@@ -67,8 +67,8 @@ impl<const L: usize> Contexts<L> {
         Some(())
     }
 
-    /// Returns the functions with activations in which a rule occurs, and the number of its
-    /// occurrences in each.
+    /// Returns the functions in whose activations a rule occurs, each with the number of the rule's
+    /// occurrences.
     pub(super) fn of(&self, rule: RuleId) -> impl Iterator<Item = (Option<FuncId>, [u64; L])> {
         let entry = |at: u32| self.entries.get(at as usize);
         let first = entry(self.first[rule.as_u32() as usize]);

@@ -1,4 +1,4 @@
-//! The activations that are open at the top of a segment, and their ages.
+//! Tracks the activations that a segment's root enters and leaves, and their durations.
 
 use std::collections::HashMap;
 

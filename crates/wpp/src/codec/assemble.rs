@@ -11,7 +11,7 @@ use crate::consing::Consing;
 use crate::{Grammar, Root, Symbol};
 
 /// Converts steps to rules. Sequences that the writer dissolved are folded again, in the same way
-/// as in the builder. So each repetition is created once, whether or not the steps mark it.
+/// as in the builder. So a repetition always yields the same rule, even if no step marks it.
 pub(super) struct Assembler<'a> {
     limits: &'a Limits,
     /// The number of steps that may still follow.
@@ -22,10 +22,10 @@ pub(super) struct Assembler<'a> {
     root: Vec<Root>,
     /// The rules that have ended, by number.
     ended: Vec<Symbol>,
-    /// For each rule that has begun, its function if it is a call, and the start of its symbols in
+    /// For each rule in progress, its function if it is a call, and the start of its symbols in
     /// `symbols`.
     begun: Vec<(Option<FuncId>, usize)>,
-    /// The symbols of the rules that have begun, and the root's symbols since the last `Enter` or
+    /// The symbols of the rules in progress, and the root's symbols since the last `Enter` or
     /// `Leave`.
     symbols: Vec<Symbol>,
     /// The number of open activations.
@@ -153,7 +153,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Moves the symbols from `from` on into a list, which the caller closes.
+    /// Moves the symbols from `from` on into a list. The caller must close the list.
     fn fold(&mut self, from: usize) {
         self.lists.open();
         for &symbol in &self.symbols[from..] {

@@ -13,7 +13,7 @@ pub(super) trait Coder {
     /// returns `bit`, and the decoder ignores it.
     fn bit(&mut self, bit: bool, p: u32) -> bool;
 
-    /// Whether more has been decoded than the bytes hold, which means that no encoder wrote them.
+    /// Whether decoding has gone past the end of the bytes. This means that no encoder wrote them.
     fn exhausted(&self) -> bool;
 
     /// Codes the lowest `count` bits of a number, highest bit first. All values are equally likely.
@@ -40,7 +40,7 @@ impl Encoder {
         }
     }
 
-    /// Adds to `low`. An overflow is carried into the bytes, whose value as a fraction stays below
+    /// Adds to `low`. An overflow is carried into the bytes. Their value as a fraction stays below
     /// 1.
     fn add(&mut self, amount: u64) {
         let (low, carry) = self.low.overflowing_add(amount);

@@ -13,7 +13,8 @@ const EVEN: Chance = Chance::new(1 << 15, 1);
 /// Codes a step's kind, then its number.
 pub(super) struct Escapes {
     functions_below: u32,
-    /// For each place, three decisions that form a tree.
+    /// For each place, the chances of the three decisions that code a step's kind, as a binary
+    /// tree.
     kinds: Vec<[Chance; 8]>,
     /// The chance that the node is executed for the first time in the segment.
     fresh: Chance,
@@ -47,8 +48,9 @@ impl Escapes {
         }
     }
 
-    /// Codes a step, or a loop without its count. `place` is below [`Self::PLACES`]. `symbols`
-    /// counts the innermost rule's symbols so far, and `rules` counts the rules that have ended.
+    /// Codes a step, or a loop without its count. `place` selects the chances for the kind, and is
+    /// below [`Self::PLACES`]. `symbols` counts the innermost rule's symbols so far, and `ended`
+    /// counts the rules that have ended.
     pub(super) fn code(
         &mut self,
         coder: &mut impl Coder,

@@ -1,4 +1,4 @@
-//! The part of the recent past that predicts the next symbol.
+//! Keeps the part of the recent past that predicts the next symbol.
 
 use super::successors::hash;
 
@@ -56,7 +56,8 @@ impl History {
         let one = times(0, first)
             .wrapping_add(times(1, self.looped))
             .wrapping_add(times(2, place << 1 | returned));
-        // An entry represents itself, and so does a node without known properties.
+        // For an entry, or a node without a known end point, use the latest node instead of the
+        // point.
         let (at, number) = if self.point == 0 {
             (0, first)
         } else {

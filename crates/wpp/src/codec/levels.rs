@@ -6,11 +6,11 @@ pub(super) const MOST: u32 = 63;
 pub(super) const FINE_LEVELS: usize = 41;
 /// The number of levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
-/// A number above the number of misses that two other candidates can cause.
+/// More than the number of misses that the other two candidates can cause.
 const MISSES: usize = 128;
 
-/// Maps two counts to a level. The counts say how often a candidate followed, and how often the
-/// other candidates did.
+/// Maps two counts to a level. The first counts how often a candidate followed, and the second how
+/// often the others did.
 pub(super) struct Levels([[u8; MISSES]; MOST as usize + 1]);
 
 impl Levels {
@@ -28,7 +28,7 @@ pub(super) static COARSE: Levels = Levels(table(false));
 pub(super) static FINE_MEANS: [(u32, u32); FINE_LEVELS] = means(true);
 pub(super) static COARSE_MEANS: [(u32, u32); COARSE_LEVELS] = means(false);
 
-/// Returns the number of boundaries that a number reaches.
+/// Returns the number of boundaries that are at most `number`.
 const fn reached(boundaries: &[u32], number: u32) -> usize {
     let mut at = 0;
     while at < boundaries.len() && boundaries[at] <= number {

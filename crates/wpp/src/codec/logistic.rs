@@ -106,7 +106,7 @@ static RECIPROCAL: [u16; Chance::LIMIT as usize + 1] = {
     table
 };
 
-/// The weights of `N` opinions.
+/// The weights of `N` opinions. An opinion is a probability in the logistic domain.
 #[derive(Clone, Copy)]
 pub(super) struct Mixer<const N: usize>([i32; N]);
 

@@ -8,8 +8,8 @@
 //! | 1 | the binary logarithm of the size of the main model's largest tables, 6 to 15 |
 //! | LEB128 | [`Segment::before`] |
 //! | LEB128 | [`Segment::length`] |
-//! | LEB128 | a number above those of all nodes |
-//! | LEB128 | a number above those of all functions |
+//! | LEB128 | a number above the numbers of all nodes |
+//! | LEB128 | a number above the numbers of all functions |
 //! | LEB128, then one for each | [`Segment::open`] |
 //! | LEB128, then the rest | the steps, range coded |
 //!
@@ -18,11 +18,11 @@
 //! # Steps
 //!
 //! A segment is written in execution order. A path is a node. An activation is `Call`, its steps,
-//! `End`. A repetition is its body's steps, then `Loop`. That step gives the number of preceding
-//! symbols in the body, and the number of executions. So the end of a loop is coded at the point
-//! where the program decides it. Activations, and long recurring sequences (`Sequence`, their
-//! steps, `End`), are numbered in the order of their ends. A later occurrence is only `Again` and
-//! this number.
+//! `End`. A repetition is its body's steps, then `Loop`. The `Loop` step gives the number of
+//! preceding symbols in the body, and the number of executions. So the end of a loop is coded at
+//! the point where the program decides to leave the loop. Activations, and long recurring sequences
+//! (`Sequence`, their steps, `End`), are numbered in the order of their ends. A later occurrence is
+//! only `Again` and this number.
 //!
 //! Short sequences are *dissolved*, which means that their steps are written at every occurrence.
 //! Predicting the steps one by one costs fewer bits than distinguishing one rule from all others.
@@ -36,18 +36,19 @@
 //! Five contexts record what has followed so far. The first is the last node. The second is the
 //! last node and the number of consecutive nodes with the same end, which are the iterations of an
 //! innermost loop. The others are the last 2, 3 and 6 nodes of the activation, with the calls
-//! between them folded in. Each remembers up to three candidates and how often they followed.
+//! between them folded in. Each context remembers up to three candidates, each with the number of
+//! times that it followed.
 //!
 //! In most cases, only one step has ever followed in the longest context. Such a step takes one
 //! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
 //! one, and a decision says whether the offer is right. The probability that it is right is mixed
-//! (Mahoney 2005) from two opinions, one of the two longest contexts and one of the others. Each
-//! opinion is looked up by how often the candidate and the other candidates have been seen. So the
-//! meaning of, say, "seen once" is learnt, not assumed. The decisions are range coded. If no offer
-//! is right, the step is spelt out. The counts of loops are predicted in the same way, in contexts
-//! of their own.
+//! (Mahoney 2005) from two opinions. One opinion comes from the two longest contexts, and the other
+//! from the remaining contexts. A table gives each opinion for the counts of the candidate and of
+//! its competitors. So the codec learns what, for example, "seen once" means. The decisions are
+//! range coded. If no offer is right, the step is spelt out. The counts of loops are predicted in
+//! the same way, in contexts of their own.
 //!
-//! Nothing here uses floating point, so every machine decodes the same segment.
+//! The codec uses no floating point, so every machine decodes the same segment.
 
 mod assemble;
 mod coder;
@@ -137,7 +138,7 @@ pub enum CodecError {
 /// Encodes a segment. Time: linear in its steps. There are at most 8 million steps, or a few for
 /// each symbol if that is more.
 ///
-/// `contexts` is indexed by node. It may be empty or too short.
+/// `contexts` is indexed by node. It may have fewer entries than there are nodes.
 ///
 /// # Panics
 /// Panics if the grammar is not sound.
@@ -181,8 +182,8 @@ fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8
     }
 }
 
-/// Decodes a segment. Returns the [`canonical`] form of the encoded segment. The bounds of
-/// [`encode`] hold, and the limits also bound time and memory.
+/// Decodes a segment. Returns the [`canonical`] form of the encoded segment. The time bounds of
+/// [`encode`] apply, and the limits also bound time and memory.
 ///
 /// # Errors
 /// Returns an error if [`encode`] cannot have written the bytes, for example because they are
@@ -233,8 +234,8 @@ pub fn decode(
     finish(before, length, open, root, grammar)
 }
 
-/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. Its execution and counts are
-/// those of the encoded segment. However, rules are rebuilt by folding, unused rules are removed,
+/// Returns the segment that [`decode`] makes from [`encode`]'s bytes. It has the execution and the
+/// counts of the encoded segment. However, rules are rebuilt by folding, unused rules are removed,
 /// and neighbours in the root are merged.
 ///
 /// # Errors

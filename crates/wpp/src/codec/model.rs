@@ -14,7 +14,7 @@ const LOOPS: usize = 1 << 10;
 /// The number of contexts of a step.
 const ORDERS: usize = 5;
 
-/// Facts that the writer and the reader know before the first step.
+/// The bounds that the writer and the reader know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// A number above all numbers of nodes.
@@ -208,7 +208,7 @@ impl<'a> Model<'a> {
         Ok(step)
     }
 
-    /// Codes how often a loop's body was executed.
+    /// Codes the number of times that a loop's body was executed.
     fn times(
         &mut self,
         coder: &mut impl Coder,

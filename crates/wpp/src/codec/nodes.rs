@@ -1,9 +1,9 @@
 //! Encodes and decodes the stored node table.
 //!
 //! Layout: the version (a byte), the number of nodes, and the number of following bytes (LEB128).
-//! Then, range coded, for each node: its function, its `left_out`, its blocks and an end. A block
-//! is predicted from up to two blocks before it on its path. An unpredicted block is stored as its
-//! distance from the previous block.
+//! The rest is range coded. It holds, for each node, its function, its `left_out`, its blocks and
+//! an end mark. A block is predicted from up to two blocks before it on its path. An unpredicted
+//! block is stored as its distance from the previous block.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 
@@ -127,8 +127,8 @@ struct Table {
     left_out: Gamma,
     blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
-    /// The last blocks of the path, latest first. At its beginning, the end of the previous path
-    /// comes before them.
+    /// The last blocks of the path, latest first. At a path's beginning, these are the previous
+    /// path's last blocks.
     past: [u32; ORDERS - 1],
     function: u32,
     is_first: bool,

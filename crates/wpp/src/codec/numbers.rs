@@ -1,10 +1,10 @@
-//! Codes numbers without predicting them. The length comes first, then the bits.
+//! Codes numbers with adaptive probabilities, but without contexts from the path.
 
 use super::coder::Coder;
 use super::logistic::Chance;
 
-/// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with
-/// adaptive probabilities.
+/// Codes numbers of up to 64 bits that are mostly small, in Elias's gamma code (1975) with adaptive
+/// probabilities.
 pub(super) struct Gamma {
     /// The chance, for each length, that `value + 1` is longer. `value + 1` has up to 65 bits.
     lengths: [Chance; 65],

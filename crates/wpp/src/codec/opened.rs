@@ -1,5 +1,5 @@
-//! Encodes segments in opened form, rule by rule and without prediction. This form takes several
-//! times the bytes of [`encode`](super::encode), but a fraction of the time to read.
+//! Encodes segments in opened form, rule by rule and without prediction. Opened form takes several
+//! times as many bytes as [`encode`](super::encode), but a fraction of the time to read.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -23,9 +23,9 @@ const ITEMS: u64 = 4;
 
 /// Encodes a segment with its rules unchanged. Time: linear in the grammar.
 ///
-/// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Then lists,
-/// each preceded by its length: the open functions, the root's items, the rules, and the
-/// concatenated right-hand sides of all rules.
+/// Layout, with all numbers as LEB128: the version (a byte), `before`, and `length`. Four lists
+/// follow, each preceded by its length. They are the open functions, the root's items, the rules,
+/// and the concatenated right-hand sides of all rules.
 ///
 /// # Panics
 /// Panics if a rule names a rule that does not come before it.
@@ -84,8 +84,8 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
     out
 }
 
-/// Decodes a segment with its rules unchanged. Checks it only as far as counting nodes and calls
-/// requires. Time and memory are linear in the bytes.
+/// Decodes a segment with its rules unchanged. Checks only what counting nodes and calls requires.
+/// Time and memory are linear in the bytes.
 ///
 /// # Errors
 /// Returns an error if [`encode_opened`] cannot have written the bytes, or a number exceeds the
@@ -179,7 +179,7 @@ fn grammar(
                 0 => node(number)?,
                 _ => match u64::from(id.as_u32()).checked_sub(number) {
                     Some(before) if number > 0 => Symbol::rule(RuleId::from_u32(before as u32)),
-                    _ => return Err(CodecError::Malformed("a rule that names a later one")),
+                    _ => return Err(CodecError::Malformed("a rule that names a later rule")),
                 },
             });
         }

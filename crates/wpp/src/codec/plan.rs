@@ -131,7 +131,8 @@ fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) ->
     (plans, all)
 }
 
-/// Returns how often each rule is written if all sequences are named. 2 means more than once.
+/// Returns the number of times that each rule is written if all sequences are named. A count of 2
+/// means at least twice.
 fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
     let grammar = &segment.grammar;
     let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();

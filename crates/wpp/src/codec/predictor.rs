@@ -20,7 +20,7 @@ const MOST_TRIES: usize = 8;
 struct First {
     place: usize,
     slot: Slot,
-    /// The context's only successor, if it was offered and is not the token.
+    /// The only successor in the context, if it was offered and refused.
     refused: Token,
 }
 
@@ -28,8 +28,8 @@ struct First {
 ///
 /// In most cases, only one token has ever followed in the most specific context. Such a token takes
 /// one look-up and one decision. Other tokens are searched for among the candidates of all
-/// contexts. A candidate's probability mixes two opinions, one of the two most specific contexts
-/// together and one of the other contexts.
+/// contexts. A candidate's probability mixes two opinions. One comes from the two most specific
+/// contexts together, and the other from the remaining contexts.
 pub(super) struct Predictor<const N: usize> {
     tables: [Table; N],
     /// The probability that the only successor follows again, by how often it has followed.
@@ -194,7 +194,7 @@ impl<const N: usize> Predictor<N> {
     }
 }
 
-/// Returns the probability of a candidate according to the first context that knows anything.
+/// Returns the probability of a candidate according to the first context that has counts.
 fn first_known<const M: usize>(means: [(u32, u32); M]) -> Chance {
     let known = means.into_iter().find(|(hits, rest)| hits + rest > 0);
     let p = known.map_or(1 << 15, |(hits, rest)| {

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, NodeId};
 
 /// One step of the walk over a segment. A rule's definition is written where the rule first occurs.
-/// The rule is opened, its symbols follow, and it is ended. Later occurrences give the rule's
+/// A step opens the rule, its symbols follow, and a step ends it. Later occurrences give the rule's
 /// number. Rules are numbered in the order in which they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -57,8 +57,8 @@ impl Token {
         }
     }
 
-    /// Returns the step that the token represents. The step of a loop lacks its count. This must
-    /// not be called on [`Token::NONE`].
+    /// Returns the step that the token represents. The step of a loop lacks its count. The token
+    /// must not be [`Token::NONE`].
     pub(super) fn step(self) -> Step {
         let number = self.0 >> 2;
         match (self.0 & 3, number) {
@@ -76,8 +76,8 @@ impl Token {
         }
     }
 
-    /// Whether the token is a structural step, not a symbol. Such steps are allowed only at certain
-    /// positions.
+    /// Whether the token is a structural step, not a symbol. Structural steps are allowed only at
+    /// certain positions.
     #[inline]
     pub(super) fn is_structure(self) -> bool {
         self.0 & 3 == 3

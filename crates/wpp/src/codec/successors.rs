@@ -1,4 +1,5 @@
-//! Remembers the tokens that followed each context, in a hash table of short lists of candidates.
+//! Remembers the tokens that followed each context, in a hash table. Each slot is a short list of
+//! candidates.
 
 use super::levels::MOST;
 use super::step::Token;
@@ -18,8 +19,8 @@ pub(super) struct Slot {
     /// The candidates, with all bits inverted, so that an empty slot is all zeros. The allocator
     /// provides zeros cheaply.
     tokens: [u32; CANDIDATES],
-    /// The counts, with the first in the lowest bits. Above them is a tag that distinguishes
-    /// contexts that share a slot.
+    /// The counts, with the first in the lowest bits. The bits above hold a tag that distinguishes
+    /// contexts with the same slot.
     meta: u32,
 }
 
@@ -30,21 +31,21 @@ impl Slot {
         Token(!self.tokens[at])
     }
 
-    /// Returns how often a candidate followed.
+    /// Returns the number of times that a candidate followed.
     #[inline]
     fn at(&self, at: usize) -> u32 {
         self.meta >> (WIDTH * at) & MOST
     }
 
-    /// Returns how often the only token that ever followed has done so. Returns 0 if no token has
-    /// followed, and `None` if several have.
+    /// If only one token has ever followed, returns the number of times that it did. Returns 0 if
+    /// no token has followed, and `None` if several have.
     #[inline]
     pub(super) fn only(&self) -> Option<u32> {
         let counts = self.meta & COUNTS;
         (counts <= MOST).then_some(counts)
     }
 
-    /// Returns how often a token followed.
+    /// Returns the number of times that a token followed.
     #[inline]
     pub(super) fn count(&self, token: Token) -> u32 {
         let mut count = 0;
@@ -97,7 +98,7 @@ impl Slot {
     }
 }
 
-/// The contexts of one order.
+/// The slots for the contexts of one order.
 pub(super) struct Table {
     slots: Vec<Slot>,
     shift: u32,

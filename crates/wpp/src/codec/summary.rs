@@ -1,10 +1,10 @@
-//! Encodes and decodes the stored summary of a segment. Indexes contain summaries, so a segment is
-//! read only if it has the answer.
+//! Encodes and decodes the stored summary of a segment. Indexes contain summaries, so a query reads
+//! only the segments that hold its answer.
 //!
 //! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
-//! and of functions, and the number of following bytes (LEB128). Then, range coded, for each node
-//! and each function: its distance from the previous node or function, and its count minus 1, which
-//! often equals the previous count.
+//! and of functions, and the number of following bytes (LEB128). The rest is range coded. It holds,
+//! for each node and each function, its distance from the previous node or function, and its count
+//! minus 1. A count often equals the previous count.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 

@@ -1,4 +1,4 @@
-//! The call tree in order of time, without the events between calls.
+//! Walks the call tree in order of time, without the events between calls.
 
 use afterimage_ids::FuncId;
 
@@ -16,8 +16,8 @@ pub enum CallEvent {
         function: FuncId,
         /// The number of activations around it.
         depth: usize,
-        /// The time of the activation's first block, which is the number of blocks executed before,
-        /// plus 1.
+        /// The time of the activation's first block, which is the number of blocks executed before
+        /// it, plus 1.
         time: u64,
     },
     /// An activation ends.
@@ -34,9 +34,9 @@ pub enum CallEvent {
 
 /// The beginnings and ends of activations from a given time on.
 ///
-/// Stepping over a symbol without calls takes O(1). So does stepping over everything inside an
+/// Stepping over a symbol without calls takes O(1). So does stepping over the contents of an
 /// activation that is skipped or as deep as the limit. An event takes O(1) amortised, plus O(1) for
-/// each symbol of the caller's rules that is stepped over.
+/// each symbol that the walk steps over in the caller's rules.
 pub struct Calls<'a, S: Segments> {
     path: &'a WholePath<S>,
     /// Ends before this time are reported only if the corresponding beginnings were reported.
@@ -65,7 +65,7 @@ enum Next {
 
 impl<S: Segments> WholePath<S> {
     /// Returns the beginnings and ends of activations at block `time` and later, in order of time,
-    /// limited to activations inside fewer than `limit` others.
+    /// limited to activations inside fewer than `limit` other activations.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read.

@@ -1,4 +1,4 @@
-//! A place in a segment's grammar, which is the way down from the root to a symbol.
+//! Describes a place in a segment's grammar by the way down from the root to a symbol.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Frame {
     }
 }
 
-/// One occurrence of a symbol in a segment's execution.
+/// An occurrence of a symbol in a segment's execution.
 pub(crate) struct SymbolOccurrence {
     pub(super) measured: Arc<Measured>,
     /// The number of the segment.
@@ -59,7 +59,7 @@ impl Clone for SymbolOccurrence {
 }
 
 impl SymbolOccurrence {
-    /// Returns the first item of the root.
+    /// Returns the place at the first item of the root.
     pub(super) fn first(measured: Arc<Measured>, segment: usize) -> Self {
         let mut place = Self {
             measured,
@@ -75,7 +75,7 @@ impl SymbolOccurrence {
         place
     }
 
-    /// Moves to another segment, to the node at which `offset` of its blocks have been executed.
+    /// Moves to another segment, to the node that is executed after `offset` of its blocks.
     /// `offset` must be less than the segment's length. Reads only the data on the way there.
     pub(super) fn locate_in(&mut self, measured: Arc<Measured>, segment: usize, offset: u64) {
         self.measured = measured;
@@ -122,15 +122,15 @@ impl SymbolOccurrence {
         self.look(body, body.first);
     }
 
-    /// Reads the symbol of a rule at a place.
+    /// Reads the symbol at a position of a rule.
     #[inline]
     fn look(&mut self, body: Body, at: u32) {
         self.word = self.measured.layout.at(at);
         self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
-    /// Moves up to the symbol whose rule contains the current symbol. That symbol begins with the
-    /// current symbol or earlier.
+    /// Moves up to the symbol whose rule contains the current symbol. The new symbol begins at or
+    /// before the current symbol.
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
@@ -152,7 +152,7 @@ impl SymbolOccurrence {
                 self.look(body, at);
             }
             Some(frame) if frame.round + 1 < frame.body.rounds() => {
-                // The symbol is the rule's only one.
+                // The rule has only this symbol.
                 frame.round += 1;
                 self.start += self.width;
             }
@@ -181,8 +181,8 @@ impl SymbolOccurrence {
         }
     }
 
-    /// Descends to the first node, as long as the symbols take time. Returns whether it has reached
-    /// a node.
+    /// Descends to the first node, but stops at a symbol that takes no time. Returns whether it has
+    /// reached a node.
     #[inline]
     pub(super) fn sink(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -229,8 +229,8 @@ impl SymbolOccurrence {
         }
     }
 
-    /// Descends to the last node, as long as the symbols take time. Returns whether it has reached
-    /// a node.
+    /// Descends to the last node, but stops at a symbol that takes no time. Returns whether it has
+    /// reached a node.
     #[inline]
     fn sink_back(&mut self) -> bool {
         while let Some(rule) = self.word.as_rule() {
@@ -256,7 +256,7 @@ impl SymbolOccurrence {
     }
 
     /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
-    /// segment's length. Reuses the part of the way that the current place shares.
+    /// segment's length. Reuses the part of the way down that both places share.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

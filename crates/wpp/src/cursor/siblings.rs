@@ -1,10 +1,10 @@
-//! Moves within an activation, past the calls that it makes.
+//! Moves within an activation, skipping the calls that it makes.
 
 use super::occurrence::SymbolOccurrence;
 use super::{At, Cursor, Visit};
 use crate::{PathError, Root, Segments, Summary};
 
-/// The predecessor of a place.
+/// The predecessor of a place within its activation.
 enum Before {
     /// Another node of the same activation.
     Node,
@@ -15,16 +15,16 @@ enum Before {
 }
 
 impl<S: Segments> Cursor<'_, S> {
-    /// Moves to the previous execution in the same activation, past its callees. Returns `None` if
-    /// the activation, or the path, begins with the current execution. The cursor then does not
+    /// Moves to the previous execution in the same activation, skipping its callees. Returns `None`
+    /// if the activation, or the path, begins with the current execution. The cursor then does not
     /// move.
     ///
-    /// A step takes O(depth of the grammar), no matter how much the callees executed. If callees
-    /// are open at the beginning or the end of a segment, a step may examine each item of the
-    /// segment's root.
+    /// A step takes O(depth of the grammar), regardless of how much the callees executed. If
+    /// callees are open at the beginning or the end of a segment, a step may examine each item of
+    /// the segment's root.
     ///
     /// # Errors
-    /// Returns an error if a segment cannot be read. The cursor has then not moved.
+    /// Returns an error if a segment cannot be read. The cursor then stays in place.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         self.previous_in_activation_among(|_| true)
     }
@@ -103,7 +103,7 @@ impl SymbolOccurrence {
                     Before::Segment
                 };
             }
-            // Activations are stepped over. Symbols that only contain activations are entered.
+            // Step over activations, but enter rules that merely contain activations.
             while let Some(rule) = self.word.as_rule() {
                 let skipped = self.measured.layout.body(rule).call().is_some();
                 if skipped || self.width == 0 {

@@ -1,4 +1,4 @@
-//! Finds the open activations.
+//! Finds the activations that are open at a place, and their ends.
 
 use afterimage_ids::FuncId;
 
@@ -11,7 +11,7 @@ use crate::{PathError, Root, Segments, WholePath};
 pub struct Activation {
     /// The activation's function.
     pub function: FuncId,
-    /// The time of the activation's first block, which is the number of blocks executed before,
+    /// The time of the activation's first block, which is the number of blocks executed before it,
     /// plus 1.
     pub entered: u64,
 }
@@ -100,7 +100,8 @@ impl SymbolOccurrence {
 }
 
 /// Returns the item that ends the innermost of `depth` open activations. The search begins at an
-/// item of a segment's root, at which they are open. Returns `None` if the activation does not end.
+/// item of a segment's root at which these activations are open. Returns `None` if the activation
+/// does not end.
 pub(super) fn leave_of<S: Segments>(
     path: &WholePath<S>,
     segment: usize,

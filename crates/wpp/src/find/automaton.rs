@@ -1,4 +1,4 @@
-//! The automaton that recognizes a pattern.
+//! Recognizes a pattern with an automaton.
 
 use afterimage_ids::{BlockId, FuncId};
 use hashbrown::HashMap;
@@ -17,8 +17,8 @@ pub(super) type State = u32;
 struct Progress {
     /// The length of the longest prefix of the first part that matches the latest blocks.
     latest: u32,
-    /// The blocks of other parts that match the latest block, if the blocks before them in the part
-    /// match, too. They ascend, and are numbered through the whole pattern.
+    /// The positions in later parts up to which the latest blocks match the part. Positions ascend,
+    /// and are numbered through the whole pattern.
     others: Vec<u32>,
     /// The parts that may begin with the next block, as a bit set.
     waiting: u64,
@@ -119,7 +119,7 @@ impl<'a> Automaton<'a> {
     }
 
     /// Returns the state of the innermost of `kept` activations after the activations inside it
-    /// have ended. Other calls that it may have made change nothing.
+    /// have ended. Returns `None` if further calls by that activation would change its state.
     pub(super) fn ended(&mut self, stack: &[State], kept: usize) -> Option<State> {
         let mut top = stack.last().copied().unwrap_or(Self::NOTHING);
         for at in (kept..stack.len()).rev() {
@@ -139,8 +139,8 @@ impl<'a> Automaton<'a> {
         }
     }
 
-    /// Executes blocks in an activation. Returns its new state, and the positions of the blocks
-    /// that complete the pattern.
+    /// Executes blocks in an activation, and returns the activation's new state. Passes to
+    /// `complete` the position of each block that completes the pattern.
     pub(super) fn execute(
         &mut self,
         state: State,

@@ -1,4 +1,4 @@
-//! Counts occurrences, rule by rule.
+//! Counts the occurrences of a pattern, rule by rule.
 
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
@@ -15,7 +15,7 @@ pub(super) struct Search<'a> {
     pub(super) nodes: &'a PrimaryMap<NodeId, Node>,
     pattern: &'a Pattern,
     /// The rules that execute code of the pattern's functions, directly or in a call. Other rules
-    /// change nothing.
+    /// match nothing.
     concerned: Vec<bool>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The state after a symbol, and the number of occurrences that end in it.
+/// The state after a symbol, and the number of occurrences that end in the symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) state: State,
@@ -110,8 +110,8 @@ impl<'s, 'p> Counting<'s, 'p> {
         }
     }
 
-    /// Returns the state in which a rule's symbols begin, if the activation that reaches it is in
-    /// `state`.
+    /// Returns the state in which a rule's symbols begin, if the activation that reaches the rule
+    /// is in `state`.
     pub(super) fn inner(&mut self, rule: Rule, state: State) -> State {
         match rule.kind {
             Kind::Call(function) => self.automaton.enter(state, function),
@@ -133,8 +133,8 @@ impl<'s, 'p> Counting<'s, 'p> {
                     continue;
                 }
             };
-            // The wanted outcome is known. The outcomes of the surrounding rules may now be known,
-            // too.
+            // The outcome of this symbol is known, so the outcomes of the surrounding rules may be
+            // known, too.
             loop {
                 let Some(frame) = frames.last_mut() else {
                     return outcome;
@@ -211,7 +211,7 @@ impl<'s, 'p> Counting<'s, 'p> {
     }
 
     /// Returns the outcome of a symbol for the surrounding activation. A call leaves its caller's
-    /// state unchanged, except for the parts that may follow.
+    /// state unchanged, except for the parts that may begin next.
     fn seen_from_outside(&mut self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
         let rule = symbol.as_rule().map(|rule| self.search.rule(rule).kind);
         match rule {
@@ -241,7 +241,8 @@ impl Frame {
             self.rounds.push((self.state, self.count));
             return true;
         };
-        // From here on, the rounds are periodic. There are whole periods, and then a remainder.
+        // From here on, the rounds are periodic. Count the whole periods, and then the remaining
+        // rounds.
         let turn = (self.rounds.len() - seen) as u64;
         let of_turn = self.count - self.rounds[seen].1;
         let left = times - done;

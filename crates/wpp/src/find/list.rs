@@ -1,4 +1,4 @@
-//! Finds the times of occurrences.
+//! Finds the times of a pattern's occurrences.
 
 use super::automaton::State;
 use super::count::Counting;
@@ -42,7 +42,7 @@ pub(super) fn list(
             continue;
         }
         if frame.next == frame.end {
-            // The remaining count shows whether the rule is executed again.
+            // Execute the rule again if executions remain.
             match frame.again.checked_sub(1) {
                 Some(again) => (frame.again, frame.next) = (again, frame.start),
                 None => {

@@ -10,7 +10,7 @@ use crate::{Kind, Root, Rule, Symbol};
 /// the first node has because of earlier executions are excluded.
 #[derive(Clone, Copy, Default)]
 struct Part {
-    /// The first and last node, or `None` if only other activations execute anything.
+    /// The first and last node, or `None` if the activation itself executes no node.
     ends: Option<(NodeId, NodeId)>,
     count: u64,
 }
@@ -18,8 +18,8 @@ struct Part {
 /// The node executed before a symbol in the same activation.
 type Before = Option<NodeId>;
 
-/// Facts about an item of the root, which are the number of marks before it and the node that its
-/// activation executed last before it.
+/// For an item of the root, the number of marks before it, and the node that its activation
+/// executed last before it.
 struct Item {
     count: u64,
     before: Before,
@@ -115,7 +115,7 @@ impl Tally {
         }
     }
 
-    /// Returns the offset in blocks of the mark that `before` other marks of the segment precede.
+    /// Returns the offset, in blocks, of the mark that `others` other marks of the segment precede.
     /// The mark must exist.
     pub(super) fn select(
         &self,

@@ -1,4 +1,4 @@
-//! The rules of a segment that represent the activations of a function.
+//! Finds the rules of a segment that represent the activations of a function.
 
 use afterimage_ids::{FuncId, RuleId};
 

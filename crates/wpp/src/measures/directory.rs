@@ -1,11 +1,11 @@
-//! Directories that speed up searches in long rules.
+//! Speeds up searches in long rules.
 
 /// Locates values in long ascending lists.
 ///
-/// A list is divided into slots of equal width, at most one for every eight members. Each slot
-/// stores the number of members that do not lie after it. So if all values are equally likely, few
-/// members lie between a value's slots on average, whatever the members are (Devroye, "Lecture
-/// Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
+/// A list is divided into slots of equal width. There is at most one slot for every eight members.
+/// Each slot stores the number of members that do not lie after it. So if all values are equally
+/// likely, a value's slot contains few members on average, whatever the members are (Devroye,
+/// "Lecture Notes on Bucket Algorithms", 1986). A binary search would examine many distant members.
 #[derive(Default)]
 pub(crate) struct Directory {
     /// The start of each list's slots, and the width of a slot in bits.

@@ -1,4 +1,4 @@
-//! Faults of a segment.
+//! Defines the faults that make a segment unsound.
 
 use afterimage_ids::{FuncId, NodeId, RuleId};
 use thiserror::Error;
@@ -7,13 +7,13 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CheckError {
     /// A rule's symbols do not begin where the symbols of the previous rule end.
-    #[error("the symbols of {0} are not where they should be")]
+    #[error("the symbols of {0} do not follow those of the previous rule")]
     Gap(RuleId),
-    /// A rule has more symbols than exist.
-    #[error("the symbols of {0} go beyond the last")]
+    /// A rule has more symbols than there are.
+    #[error("{0} has more symbols than there are")]
     Beyond(RuleId),
     /// There are symbols after the symbols of the last rule.
-    #[error("symbols are left over after those of the last rule")]
+    #[error("symbols follow those of the last rule")]
     LeftOver,
     /// A sequence has fewer than two symbols.
     #[error("{0} is a sequence of fewer than two symbols")]

@@ -1,10 +1,10 @@
-//! The rules of a segment, laid out so that a search touches little memory.
+//! Lays out the rules of a segment so that a search touches little memory.
 //!
 //! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
 //! of memory locations that it touches. Here, a rule is one contiguous stretch, with a header and
-//! then each symbol with its end. Symbols hold the positions of the rules that they name, not the
-//! rules' numbers, so no table is needed in between. A long rule is searched with a [`Directory`],
-//! not by binary search.
+//! then each symbol with its end. A symbol holds the position of its rule, not the rule's number,
+//! so a search needs no table of positions. A long rule is searched with a [`Directory`], not by
+//! binary search.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -17,7 +17,7 @@ use crate::{Kind, Node, Segment, Symbol};
 pub(crate) struct Word(u32);
 
 impl Word {
-    /// The absence of a symbol.
+    /// Marks the absence of a symbol.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     /// Returns the symbol for the rule at this position.
@@ -62,19 +62,19 @@ const CALLS: u32 = 16;
 /// Rules with more symbols than this have a directory.
 const SHORT: usize = 32;
 
-/// Up to this many symbols are searched linearly. This examines more symbols than a binary search
-/// does. But few symbols account for most of a rule's time, so the processor predicts the branch
-/// correctly and does not have to wait.
+/// Up to this many symbols are searched linearly. A linear search examines more symbols than a
+/// binary search does. But few symbols account for most of a rule's time, so the processor usually
+/// predicts the branch correctly.
 pub(crate) const FEW: usize = 16;
 
 /// A rule, decoded from its header.
 #[derive(Clone, Copy)]
 pub(crate) struct Body {
-    /// The positions of its first symbol, and of the end of its last.
+    /// The position of its first symbol, and the position after its last symbol.
     pub(crate) first: u32,
     pub(crate) end: u32,
     flags: u32,
-    /// The function, the number of rounds, or nothing.
+    /// The function of a call, or the number of rounds of a repetition.
     payload: u64,
 }
 
@@ -95,7 +95,7 @@ impl Body {
         (self.flags & KIND == CALL).then(|| FuncId::from_u32(self.payload as u32))
     }
 
-    /// Returns how often the rule executes its symbols in sequence.
+    /// Returns the number of times that the rule executes its symbols.
     #[inline]
     pub(crate) fn rounds(self) -> u64 {
         if self.flags & KIND == REPEAT {
@@ -138,7 +138,8 @@ impl Layout {
     /// The maximum number of entries, so that positions fit into words.
     const LIMIT: usize = 1 << 30;
 
-    /// Lays out the rules of a sound segment. Returns `None` if there are too many.
+    /// Lays out the rules of a sound segment. Returns `None` if there are too many rules and
+    /// symbols.
     pub(super) fn new(
         segment: &Segment,
         nodes: &PrimaryMap<NodeId, Node>,
@@ -332,7 +333,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of blocks that a rule's symbols execute before the `at`-th, from 0.
+    /// Returns the number of blocks that a rule executes before its symbol `at`, counted from 0.
     pub(crate) fn end(&self, rule: RuleId, at: usize) -> u64 {
         let body = self.body(self.places[rule]);
         self.end_at(body.first + at as u32, body.is_wide())

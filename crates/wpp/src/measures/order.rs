@@ -7,9 +7,8 @@ use crate::{Kind, Root, Segment};
 /// Orders the rules. Each rule comes before the rules that it is the first to name. Of these rules,
 /// the rule that executes the most blocks comes directly after it.
 ///
-/// The way down to a random position then mostly leads from a rule to nearby bytes. These are the
-/// next bytes in memory, which the processor has already fetched, or bytes on the same page. Time:
-/// linear.
+/// The way down to a random position then mostly leads from a rule to nearby bytes. The processor
+/// has often fetched them already, or they are on the same page. Time: linear.
 pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec<RuleId> {
     let grammar = &segment.grammar;
     let times = times(segment);

@@ -19,14 +19,14 @@ pub(crate) struct Use {
     pub(crate) at: u32,
 }
 
-/// The number of the root, which comes after all rules.
+/// The number that represents the root. It is above the numbers of all rules.
 const ROOT: u32 = u32::MAX;
 
 /// The occurrences of each symbol, in the order of the rules.
 pub(crate) struct Uses {
     /// The number of nodes.
     nodes: usize,
-    /// The ends of each symbol's list of occurrences: first the nodes, then the rules.
+    /// The end of each symbol's list of occurrences. The nodes come first, and then the rules.
     ends: Vec<u32>,
     /// For each occurrence, the rule or the root, and the position in it.
     all: Vec<(u32, u32)>,
@@ -98,7 +98,7 @@ impl Uses {
     /// Returns the occurrences of a node.
     pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
         let slot = node.index();
-        // Slots after the nodes' slots belong to rules.
+        // The slots after the nodes' slots belong to rules.
         let slot = if slot < self.nodes { slot } else { usize::MAX };
         self.of(slot)
     }

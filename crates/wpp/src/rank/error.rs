@@ -10,7 +10,7 @@ pub enum TargetError {
     #[error("{0} is not known")]
     Unknown(NodeId),
     /// The node has fewer blocks than the position requires.
-    #[error("{0} has fewer blocks")]
+    #[error("{0} has fewer blocks than the position requires")]
     Position(NodeId),
     /// The node is given twice.
     #[error("{0} is given twice")]

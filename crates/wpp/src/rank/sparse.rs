@@ -1,4 +1,4 @@
-//! Counts for only those rules that contain occurrences.
+//! Counts occurrences in only those rules that contain any.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,8 +12,8 @@ use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
-/// Counts are dense if the number of symbols with occurrences exceeds [`ALWAYS`] and is more than
-/// one in this many symbols.
+/// Counts are dense if more symbols have occurrences than [`ALWAYS`] plus one in this many of all
+/// symbols.
 const FEW: usize = 32;
 /// Up to this number of symbols with occurrences, counts are always sparse.
 const ALWAYS: usize = 64;
@@ -22,18 +22,18 @@ const ALWAYS: usize = 64;
 pub(crate) struct Sparse {
     /// The range of sums of each rule, by the rule's position.
     rules: HashMap<u32, (u32, u32), FxBuildHasher>,
-    /// The positions of the symbols with occurrences, ascending, with the running total in the
-    /// rule. The total includes the symbol.
+    /// The position of each symbol with occurrences, ascending, and the rule's running total up to
+    /// and including the symbol.
     sums: Vec<(u32, u64)>,
-    /// The root's items with occurrences, ascending, with the running total, which includes the
-    /// item.
+    /// The number of each root item with occurrences, ascending, and the running total up to and
+    /// including the item.
     root: Vec<(u32, u64)>,
 }
 
 impl Sparse {
-    /// Counts nodes. Returns `None` if too many symbols have occurrences. Time: linear in the rules
-    /// that have occurrences and in the occurrences of these rules. The first call for a segment is
-    /// also linear in its grammar.
+    /// Counts the occurrences of nodes. Returns `None` if too many symbols have occurrences. Time:
+    /// linear in the rules that have occurrences and in the occurrences of these rules. The first
+    /// call for a segment is also linear in its grammar.
     pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
@@ -43,7 +43,8 @@ impl Sparse {
             sums: Vec::new(),
             root: Vec::new(),
         };
-        // The rules that have occurrences, with the total in each, itself included.
+        // Counts that have not been added to their rules yet. Each is for a symbol, given by its
+        // rule and its position in the rule.
         let mut open = BinaryHeap::new();
         let mut root = Vec::new();
         let mut stands = |by: Use, count: u64, open: &mut BinaryHeap<_>| match by.user {
@@ -154,14 +155,14 @@ impl Sparse {
     }
 }
 
-/// Returns the count before a position.
+/// Returns the number of occurrences before a position.
 fn before(sums: &[(u32, u64)], place: u32) -> u64 {
     let at = sums.partition_point(|&(other, _)| other < place);
     at.checked_sub(1).map_or(0, |at| sums[at].1)
 }
 
 /// Returns the position of the symbol with the occurrence that `others` earlier occurrences
-/// precede. That occurrence must exist. Subtracts the occurrences before that position from
+/// precede. The occurrence must exist. Subtracts the occurrences before that position from
 /// `others`.
 fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);

@@ -47,7 +47,7 @@ impl Tally {
     }
 
     /// Returns the offset in blocks of the occurrence that `others` earlier occurrences of the
-    /// segment precede. That occurrence must exist.
+    /// segment precede. The occurrence must exist.
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.select(measured, target, others),
@@ -58,7 +58,7 @@ impl Tally {
 
 /// Counts for all rules.
 pub(crate) struct Dense {
-    /// The running total in a rule, at each symbol's position, preceded by a 0.
+    /// At each symbol's position, its rule's running total. A 0 precedes the totals of each rule.
     ends: Sums,
     /// A directory of these sums for long rules.
     directory: Directory,
@@ -88,7 +88,7 @@ impl Dense {
         let mut starts = Vec::with_capacity(segment.root.len() + 1);
         let mut directory = Directory::default();
         let wanted = target.wanted();
-        // The total in each rule, itself included.
+        // The total in each rule. If the rule itself is an occurrence, the total includes it.
         let mut totals = PrimaryMap::with_capacity(segment.grammar.rules.len());
         let weight = |totals: &PrimaryMap<RuleId, S>, symbol: Symbol| -> u64 {
             match (symbol.as_rule(), symbol.as_node()) {

@@ -15,7 +15,7 @@ use super::call_runs::Runs;
 use super::event::EventError;
 use super::walk::Walk;
 
-/// A subtree of the dynamic call graph, which is a call with all of its callees.
+/// The id of a subtree of the dynamic call graph, which is a call with all of its callees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub(super) u32);
 
@@ -26,7 +26,7 @@ impl CallId {
     }
 }
 
-/// A call without its own calls.
+/// A call's function and path trace, without the calls that it makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// The function that was called.

@@ -1,4 +1,4 @@
-//! The calls of one activation, in order, as runs.
+//! Stores the calls of one activation, in order, as runs.
 
 use super::call_graph::CallId;
 use super::varint;

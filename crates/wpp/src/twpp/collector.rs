@@ -13,9 +13,9 @@ use super::wpp::{UniquePath, Wpp};
 
 /// Collects the events of a run into a [`Wpp`] (Zhang and Gupta 2001, section 2, Figures 2 and 3).
 ///
-/// A call's trace and subtree are looked up when the call ends, and kept only if they are new. So
-/// memory is not proportional to the run, but to the unique path traces, the different subtrees of
-/// the call graph and the open activations. Time: O(1) per event, amortised.
+/// When a call ends, the collector looks up its trace and subtree, and keeps them only if they are
+/// new. So memory is not proportional to the run. It is proportional to the unique path traces, the
+/// different subtrees of the call graph, and the open activations. Time: O(1) per event, amortised.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     index: FxHashMap<FuncId, usize>,
@@ -66,7 +66,7 @@ impl Collector {
     /// Executes blocks in the innermost activation, without a call between them.
     ///
     /// # Errors
-    /// Returns an error if there is a block and no activation is open.
+    /// Returns an error if `blocks` is not empty and no activation is open.
     pub fn blocks(&mut self, blocks: &[BlockId]) -> Result<(), EventError> {
         match (blocks.first(), self.innermost()) {
             (_, Some(activation)) => activation.path.extend(blocks),
@@ -79,7 +79,7 @@ impl Collector {
     /// Executes blocks `count` times in the innermost activation, without a call between them.
     ///
     /// # Errors
-    /// Returns an error if there is a block and no activation is open.
+    /// Returns an error if `blocks` is not empty and no activation is open.
     pub fn repeat(&mut self, blocks: &[BlockId], count: u64) -> Result<(), EventError> {
         (0..count).try_for_each(|_| self.blocks(blocks))
     }

@@ -30,7 +30,7 @@ pub struct Twpp {
 /// All path traces of a function, compacted. `B` holds the bytes of a timestamped trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraces<B = Box<[u8]>> {
-    /// The function that took the path traces.
+    /// The function whose calls took the path traces.
     pub function: FuncId,
     /// The distinct timestamped sequences of dynamic basic blocks.
     pub traces: Vec<TimestampedTrace<B>>,
@@ -66,8 +66,8 @@ impl Twpp {
         }
     }
 
-    /// Recovers the unique path traces. Time: linear in the number of all their blocks, which
-    /// [`FunctionTraces::blocks`] returns for each trace.
+    /// Recovers the unique path traces. Time: linear in the total number of their blocks.
+    /// [`FunctionTraces::blocks`] returns that number for each trace.
     ///
     /// # Errors
     /// Returns an error if a trace from a damaged file is invalid.
@@ -177,8 +177,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
     }
 
     /// Returns the number of blocks that all calls executed, plus one for each call. Fails if no
-    /// run can execute this many, which happens only in a damaged file. On success, no path trace
-    /// has more blocks than the result, and no sum over path traces overflows.
+    /// run can execute this many blocks, which happens only in a damaged file. On success, no path
+    /// trace has more blocks than the result, and no sum over path traces overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {
@@ -193,8 +193,8 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         Ok(sum)
     }
 
-    /// Fails if [`Self::executed`] fails. Examines the series only if the lengths of the traces do
-    /// not rule out an excess.
+    /// Fails if [`Self::executed`] fails. Examines the series only if the lengths of the traces
+    /// cannot rule out that failure.
     pub(super) fn check_executed(&self) -> Result<(), &'static str> {
         let most = self
             .paths
@@ -218,7 +218,7 @@ impl<B: AsRef<[u8]>> FunctionTraces<B> {
         trace.len().checked_mul(longest as u64)
     }
 
-    /// Returns the same traces, with their bytes in memory that they own.
+    /// Returns the same traces, which now own their bytes.
     pub fn into_owned(self) -> FunctionTraces
     where
         B: Into<Box<[u8]>>,

@@ -8,12 +8,11 @@ use super::dictionary::Dictionary;
 use super::timestamped::TimestampedTrace;
 use super::timestamped_builder::TimestampedBuilder;
 
-/// Represents the places before a trace's first block and after its last.
+/// Represents the places before a trace's first block and after its last block.
 const OUTSIDE: u32 = u32::MAX;
 
-/// The part of a path trace's dynamic control-flow graph from which chains are found. For each
-/// block, this is its predecessor and its successor, if unique. The memory is reused for the next
-/// trace.
+/// The part of a path trace's dynamic control-flow graph that determines the chains. It holds each
+/// block's predecessor and successor, if they are unique. The memory is reused for the next trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its
 /// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` is

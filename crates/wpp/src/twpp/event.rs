@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::{BlockId, FuncId};
 
-/// An event of a run, in execution order.
+/// An event of a run.
 ///
 /// A run is a sequence of function activations that begin from outside. Each activation executes
 /// blocks and makes calls. A tail call is a `Leave` followed by an `Enter`. Activations that are
@@ -19,7 +19,7 @@ pub enum Event {
     Leave,
 }
 
-/// The reason why an event is impossible.
+/// The reason why an event cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// A block was executed, or an activation ended, while no activation was open.

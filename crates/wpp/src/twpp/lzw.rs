@@ -1,9 +1,9 @@
 //! Welch's compression (LZW; Welch, "A Technique for High-Performance Data Compression", 1984),
 //! which the paper applies to the dynamic call graph.
 //!
-//! Codes grow from 9 to 16 bits with the dictionary. When 2^16 codes are in use, the code 256 is
-//! written and the dictionary is reset. Codes are packed from the lowest bit. The compressed bytes
-//! do not contain the length of the plain bytes.
+//! Codes grow from 9 to 16 bits with the dictionary. When 2^16 codes are in use, the encoder writes
+//! the code 256 and resets its dictionary. Codes are packed from the lowest bit. The compressed
+//! bytes do not contain the length of the plain bytes.
 
 use rustc_hash::FxHashMap;
 
@@ -23,7 +23,7 @@ pub enum LzwError {
     UnknownCode(u32),
 }
 
-/// Returns the width of a code in bits when `codes` of them are in use.
+/// Returns the width of a code, in bits, when `codes` codes are in use.
 fn width(codes: u32) -> u32 {
     (32 - (codes - 1).leading_zeros()).max(9)
 }
@@ -101,7 +101,7 @@ impl LzwEncoder {
 }
 
 /// Decodes compressed bytes in constant memory. The encoder does not mark the end, so the reader
-/// must know how many bytes were written.
+/// must know the number of plain bytes.
 #[derive(Clone, Debug)]
 pub struct LzwDecoder<'a> {
     rest: &'a [u8],
@@ -109,7 +109,7 @@ pub struct LzwDecoder<'a> {
     bit_count: u32,
     /// The number of codes that the encoder had when it wrote the next code.
     codes: u32,
-    /// The meaning of codes from 257 on, each as a code and the byte after it.
+    /// The meaning of each code from 257 on, as an earlier code and the byte that follows it.
     longer: Vec<(u16, u8)>,
     /// The previous code, unless the dictionary is new.
     before: Option<u32>,

@@ -15,8 +15,8 @@
 //!   number of calls that never returned is stored with each.
 //! - Series are found greedily. Two timestamps that are not adjacent are two singletons, as in the
 //!   paper's Figure 10.
-//! - Sizes as in the paper's tables ([`Stages`]) assume four-byte words. Files have variable-length
-//!   numbers.
+//! - Sizes as in the paper's tables ([`Stages`]) assume four-byte words. Files use variable-length
+//!   numbers instead.
 
 mod call_graph;
 mod call_runs;

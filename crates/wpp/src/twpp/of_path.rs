@@ -40,8 +40,8 @@ pub enum CollectError<E> {
 /// 2).
 ///
 /// A rule that represents a call is walked once per segment, without its callees, however often the
-/// call occurs. So time is linear in the grammars, in the blocks of these rules' own traces and in
-/// their direct calls. Memory is linear in the result, the open segment and the open activations.
+/// call occurs. So time is linear in the grammars, and in the own blocks and the direct calls of
+/// these rules. Memory is linear in the result, the open segment and the open activations.
 ///
 /// # Errors
 /// Returns an error if a segment cannot be read, something was left out of the path, or there are
@@ -74,7 +74,7 @@ pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::
     Ok(collector.finish()?)
 }
 
-/// Passes a run to a collector. A call that it has seen before takes a single step.
+/// Passes a run to a collector. A call that the collector knows takes a single step.
 struct All<'a> {
     collector: &'a mut Collector,
     nodes: &'a PrimaryMap<NodeId, Node>,

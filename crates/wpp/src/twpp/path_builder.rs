@@ -1,4 +1,4 @@
-//! The path trace of a call in progress, or of a call that has just ended.
+//! Builds the path trace of a call while the call executes.
 
 use std::hash::{Hash, Hasher};
 
@@ -45,7 +45,7 @@ impl PathBuilder {
         self.latest.len() as u64 + self.earlier.as_ref().map_or(0, |e| e.steps())
     }
 
-    /// Returns the trace. Clear the builder afterwards.
+    /// Returns the trace. The caller must clear the builder afterwards.
     pub(super) fn complete(&mut self) -> Completed<'_> {
         if self.earlier.is_some() {
             self.put_aside();
@@ -68,7 +68,7 @@ impl PathBuilder {
     }
 }
 
-/// A complete trace, which may already be known.
+/// A complete trace, which may equal a trace that is already known.
 #[derive(Debug)]
 pub(super) enum Completed<'a> {
     Flat(&'a [BlockId]),

@@ -1,5 +1,5 @@
-//! The unique path traces of a function (Zhang and Gupta 2001, section 2, "Eliminating redundant
-//! path traces").
+//! Collects the unique path traces of a function (Zhang and Gupta 2001, section 2, "Eliminating
+//! redundant path traces").
 
 use afterimage_ids::FuncId;
 use hashbrown::HashTable;

@@ -1,9 +1,10 @@
-//! The dynamic call graph as a sequence of numbers, which represents the paper's tree call by call.
+//! Encodes the dynamic call graph as a sequence of numbers, which lists the paper's tree call by
+//! call.
 //!
 //! The sequence begins with the number of calls open at the end, and the number of calls from
 //! outside. The calls from outside follow. A call consists of its function, its path trace, the
-//! number of its own calls, and these calls. Before each of its calls comes the distance of that
-//! call's position from the position of the call before. All numbers have variable length. Welch's
+//! number of its own calls, and these calls. Each of its calls is preceded by the distance of the
+//! call's position from the previous call's position. All numbers have variable length. Welch's
 //! compression is applied to the resulting bytes.
 
 use afterimage_ids::FuncId;
@@ -14,8 +15,8 @@ use super::lzw::LzwEncoder;
 use super::varint::{self, Reading};
 use super::walk::CallStep;
 
-/// The number of four-byte words per call in the paper's plain form: function, path trace, number
-/// of calls, position.
+/// The number of four-byte words per call in the paper's plain form. They are the function, the
+/// path trace, the number of calls, and the position.
 pub(super) const WORDS_PER_CALL: u64 = 4;
 
 /// The reason why bytes are not a call graph.
@@ -142,7 +143,7 @@ struct Parser {
     pending: usize,
 }
 
-/// A call with calls still to be read.
+/// A call whose own calls have not all been read.
 struct Unfinished {
     call: Call,
     /// The position of this call in its caller.

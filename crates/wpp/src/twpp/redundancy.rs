@@ -30,9 +30,9 @@ pub struct GraphTotals {
 }
 
 impl Twpp {
-    /// Returns the curve of Figure 8. It is the number of calls to functions with at most N unique
-    /// path traces, for every N at which the curve rises, ascending. The last point covers all
-    /// functions. Time: O(functions log functions).
+    /// Returns the curve of Figure 8, which gives the number of calls to functions with at most N
+    /// unique path traces. It has a point for every N at which the curve rises, ascending. The last
+    /// point covers all functions. Time: O(functions log functions).
     pub fn redundancy(&self) -> Vec<RedundancyPoint> {
         let mut functions: Vec<_> = self
             .functions

@@ -1,5 +1,5 @@
-//! Sets of timestamps as arithmetic series (Zhang and Gupta 2001, section 2, "Compacting TWPP path
-//! traces").
+//! Represents sets of timestamps as arithmetic series (Zhang and Gupta 2001, section 2, "Compacting
+//! TWPP path traces").
 
 use std::fmt;
 
@@ -67,7 +67,8 @@ impl fmt::Display for Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("integer {at} does not continue an ascending sequence of entries l, l:h or l:h:s")]
 pub struct SeriesError {
-    /// The position of the offending integer, from 0, or the length if the last entry has no end.
+    /// The position of the offending integer, from 0. If the last entry has no end, this is the
+    /// number of integers.
     pub at: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use super::series::Entry;
 
-/// The series that the latest timestamps form. It takes constant memory.
+/// Builds the series that the latest timestamps form, in constant memory.
 ///
 /// The result depends only on the timestamps, so equal sets have equal entries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +40,7 @@ impl SeriesBuilder {
                 self.count = 2;
                 None
             }
-            // Two timestamps that are not adjacent gain nothing as a series. The second may still
+            // A series of two timestamps that are not adjacent saves nothing. The second may still
             // begin a series.
             2 if self.step > 1 => {
                 let done = Entry::single(self.first);

@@ -1,5 +1,5 @@
-//! The size of a run after each transformation, as in the columns of the paper's Tables 1 to 3
-//! (Zhang and Gupta 2001, section 3).
+//! Measures the size of a run after each transformation, as in the columns of the paper's Tables 1
+//! to 3 (Zhang and Gupta 2001, section 3).
 
 use super::compact::{FunctionTraces, Twpp};
 use super::plain_calls::{self, WORDS_PER_CALL};
@@ -35,8 +35,8 @@ pub struct Stages {
     pub call_graph_plain: u64,
     /// The size of the compressed dynamic call graph (Table 3).
     pub call_graph_compressed: u64,
-    /// The size of the dynamic call graph in memory, where equal subtrees are shared (not in the
-    /// paper).
+    /// The size of the dynamic call graph in memory, where equal subtrees are shared. The paper has
+    /// no such form.
     pub call_graph_shared: u64,
     /// The size of the original path traces (Table 1), with a word for each executed block.
     pub original: u64,

@@ -14,8 +14,8 @@ const NOBODY: u32 = u32::MAX;
 /// Memory is proportional to the blocks.
 ///
 /// The steps are laid out one window at a time. Every block is entered at its timestamps in the
-/// window. A window has at least one step for each block, so visiting each block costs constant
-/// time per step.
+/// window. A window has at least one step for each block, so visiting all blocks for a window costs
+/// constant time per step.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
     /// The timestamp of the window's first step.
@@ -56,7 +56,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Lays out the next window. If two blocks share a timestamp, another step has no block,
-    /// because there are as many timestamps as steps.
+    /// because the numbers of timestamps and steps are equal.
     fn advance(&mut self) {
         self.begin += self.window.len() as u64;
         self.at = 0;

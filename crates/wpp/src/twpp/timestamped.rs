@@ -1,5 +1,4 @@
-//! A path trace from the perspective of its blocks, as the times at which each block executed
-//! (Zhang and Gupta 2001, section 2).
+//! Stores a path trace as the times at which each block executed (Zhang and Gupta 2001, section 2).
 
 use afterimage_ids::BlockId;
 
@@ -12,9 +11,9 @@ use super::varint;
 /// the paper's compacted TWPP form.
 ///
 /// The trace is stored as in a file. The numbers of steps and blocks come first. The blocks follow,
-/// ascending. Each has its distance from the previous block, the size of its entries in bytes, and
-/// the entries. Two path traces are equal if and only if their bytes are. `B` holds the bytes. A
-/// trace read from a file may borrow them.
+/// ascending. Each block is stored as its distance from the previous block, the size of its entries
+/// in bytes, and the entries. Two path traces are equal if and only if their bytes are equal. `B`
+/// holds the bytes. A trace read from a file may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,
@@ -26,8 +25,8 @@ pub struct TimestampedTrace<B = Box<[u8]>> {
 pub struct BadTrace(pub(super) &'static str);
 
 impl TimestampedTrace {
-    /// Transforms a sequence of blocks. Time: O(n). Memory is proportional to the series, not to
-    /// the steps.
+    /// Converts a sequence of blocks to a timestamped trace. Time: O(n). Memory is proportional to
+    /// the series, not to the steps.
     pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
         let mut builder = super::TimestampedBuilder::default();
         for block in blocks {
@@ -133,7 +132,7 @@ impl<B: AsRef<[u8]>> TimestampedTrace<B> {
         self.bytes.as_ref()
     }
 
-    /// Returns the same trace, with its bytes in memory that it owns.
+    /// Returns the same trace, which now owns its bytes.
     pub fn into_owned(self) -> TimestampedTrace
     where
         B: Into<Box<[u8]>>,

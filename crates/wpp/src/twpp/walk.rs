@@ -24,7 +24,7 @@ pub struct Walk<'a> {
     stack: Vec<Frame<'a>>,
 }
 
-/// The remaining calls that an open call makes.
+/// An open call's remaining calls.
 #[derive(Clone, Debug)]
 struct Frame<'a> {
     /// The rest of the current run.

@@ -19,7 +19,7 @@ pub struct Wpp {
 /// The unique path traces of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionPaths {
-    /// The function that took the path traces.
+    /// The function whose calls took the path traces.
     pub function: FuncId,
     /// The function's unique path traces, in the order in which the first calls that took them
     /// ended.

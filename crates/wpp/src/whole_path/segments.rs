@@ -1,4 +1,4 @@
-//! The source of segments.
+//! Defines the source of segments.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -8,7 +8,7 @@ use afterimage_ids::{FuncId, NodeId};
 
 use crate::{Root, Segment};
 
-/// The data about a segment that is available without loading it.
+/// The data about a segment that is available without loading the segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The number of blocks executed before the segment.

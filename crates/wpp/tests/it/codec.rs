@@ -443,7 +443,7 @@ fn opened_rules_that_name_later_ones_are_refused() {
     // Version, 0 and 0 blocks, nothing open, no root, and one rule of two symbols, each of which
     // names the rule `distance` before it.
     let bytes = |distance: u8| [1, 0, 0, 0, 0, 1, 6, 2, 0, distance << 1 | 1];
-    let refused = Err(CodecError::Malformed("a rule that names a later one"));
+    let refused = Err(CodecError::Malformed("a rule that names a later rule"));
     for distance in [0, 1, 9] {
         assert_eq!(decode_opened(&bytes(distance), &LIMITS), refused);
     }

@@ -1,4 +1,4 @@
-//! The source of tokens and the receiver of the path.
+//! Defines the source of tokens and the receiver of the path.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -8,7 +8,7 @@ pub trait TokenReader {
     /// Returns the next `width` bits (1 to 32) without consuming them. Zeros follow the last bit.
     fn peek(&mut self, width: u8) -> u32;
 
-    /// Consumes `width` bits. Returns false if fewer bits are left, or no token ends after them.
+    /// Consumes `width` bits. Returns `false` if fewer bits are left, or no token ends after them.
     fn take(&mut self, width: u8) -> bool;
 
     /// Whether no bit is left, at the end of the recorded part or of the run.

@@ -27,8 +27,9 @@ impl Table {
     /// branch `v`.
     ///
     /// If several edges write the same token, the walks are short in total (see
-    /// [`colours`](super::colours)), and each is done once in full. If only one edge does, the walk
-    /// goes twice as far as necessary, so that all walks for a token together take linear time.
+    /// [`colours`](super::colours)), and each walk is done once in full. If only one edge writes
+    /// the token, the walk goes twice as far as necessary, so that all walks for a token together
+    /// take linear time.
     #[cold]
     fn look_up(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
         let rank = coded.1;
@@ -56,9 +57,9 @@ impl Table {
     }
 
     /// Records, for branches that see this edge, the edge through which they see it. Covers all
-    /// these branches, or up to twice the number needed to find `wanted`. Returns false if `wanted`
-    /// does not see the edge. No branch sees a call that writes, so walking back past such a call
-    /// meets no branch.
+    /// these branches, or up to twice the number needed to find `wanted`. Returns `false` if
+    /// `wanted` does not see the edge. No branch sees a call that writes, so a walk back past that
+    /// call meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];

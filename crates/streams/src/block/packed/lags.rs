@@ -6,7 +6,7 @@ const MOST_INTERLEAVED: usize = 8;
 /// The number of entries of the table of recent contexts.
 const TABLE: usize = 2048;
 
-/// Finds up to three pairs of an order and a lag that are worth trying.
+/// Finds up to three pairs that are worth trying. A pair is an order and a lag.
 pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     if values.len() < 12 {
@@ -46,8 +46,7 @@ fn period(values: &[u64]) -> Option<usize> {
     (usize::from(most) * 3 > values.len()).then_some(lag)
 }
 
-/// Returns the smallest number of interleaved sequences such that their strides are mostly
-/// constant.
+/// Returns the smallest number of interleaved sequences with mostly constant strides.
 fn interleaved(values: &[u64]) -> Option<usize> {
     /// The number of places to examine before rejecting a candidate that fits fewer than one place
     /// in three.

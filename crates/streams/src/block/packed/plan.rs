@@ -13,7 +13,7 @@ pub(crate) struct Plan {
     pub(super) order: usize,
     /// The distance between the two values of each difference.
     pub(super) lag: usize,
-    /// The number to subtract from each number.
+    /// The base, which is subtracted from each number.
     pub(super) base: u64,
     /// The common divisor of the numbers after the subtraction.
     pub(super) scale: u64,
@@ -33,8 +33,8 @@ impl Plan {
 /// The size of an exception in bytes, apart from its number.
 const PATCH: usize = 1;
 
-/// The numbers of exceptions below the base to try. They are the ranks of candidate bases among the
-/// sorted numbers.
+/// The ranks of candidate bases among the sorted numbers. The rank of a base is the number of
+/// exceptions below it.
 const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
 /// The number of candidates that are examined closely.
@@ -42,7 +42,7 @@ const FINALISTS: usize = 2;
 /// A finalist's estimate exceeds the best estimate by at most one part in this many.
 const CLOSE: u64 = 8;
 
-/// For an estimate of a long block, two stretches of this many values are examined.
+/// An estimate of a long block examines two stretches of this many values.
 const STRETCH: usize = 128;
 
 /// Returns at most [`FINALISTS`] ways to pack a block, best estimate first.
@@ -74,7 +74,7 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
         }
         least = bits;
     }
-    // Periods are not searched for if less than a bit per value is left.
+    // Search for periods only if the best plan takes more than one bit per value.
     if nesting.has_columns() && least > values.len() as u64 {
         for (order, lag) in lags::find(values) {
             consider(order, lag);

@@ -14,7 +14,7 @@ use crate::epoch::mentions::Target;
 pub(crate) struct Candidate {
     /// The execution of the reading node.
     pub execution: u64,
-    /// The number of the piece that the execution reads.
+    /// The position of the piece in the read.
     pub piece: usize,
     /// The number of the piece's bytes, or 0 for the whole read.
     pub length: u64,
@@ -32,14 +32,14 @@ pub(crate) struct Sought {
     /// Whether the reading node is also the writing node, so that ages count from the reading
     /// execution.
     pub itself: bool,
-    /// The possible ages, for other nodes.
+    /// The possible ages, if the reading node is another node.
     pub ages: (u64, u64),
 }
 
 impl Sought {
-    /// Whether a number in a stream may name the definition sought, judged from the stream alone.
+    /// Whether a number in a stream may name the definition sought, according to the stream alone.
     fn fits(&self, ages: bool, execution: u64, value: u64) -> bool {
-        // The host's calls are always stored by their numbers.
+        // For the host, both forms store the number of the call.
         if !ages || self.target == Target::Host {
             return value == self.number;
         }
@@ -50,7 +50,7 @@ impl Sought {
         }
     }
 
-    /// Whether a matching number certainly names the definition sought.
+    /// Whether a number that fits is certain to name the definition sought.
     pub(crate) fn certain(&self, ages: bool) -> bool {
         !ages || self.itself || self.target == Target::Host || self.ages.0 == self.ages.1
     }
@@ -73,7 +73,7 @@ impl Labels<'_> {
     /// O(labels), and decodes one block at a time.
     ///
     /// # Errors
-    /// If the labels are damaged.
+    /// Returns an error if the labels are damaged.
     pub(crate) fn candidates(
         &self,
         executions: Range<u64>,
@@ -157,11 +157,11 @@ impl Labels<'_> {
 }
 
 impl CopyView<'_> {
-    /// Returns the executions that copied the data sought. Each copied element has an entry with
-    /// the execution and the number of bytes. O(runs of the copies).
+    /// Finds the executions that copied the data sought. Appends the execution and the number of
+    /// bytes for each copied element. Time: O(runs of the copies).
     ///
     /// # Errors
-    /// If the stored data is damaged.
+    /// Returns an error if the stored data is damaged.
     pub(crate) fn copied(
         &self,
         executions: Range<u64>,
@@ -209,7 +209,7 @@ impl CopyView<'_> {
     /// execution copied nothing. Takes O(runs) and, in the first call, O(earlier copies).
     ///
     /// # Errors
-    /// If the stored data is damaged.
+    /// Returns an error if the stored data is damaged.
     pub(crate) fn runs_of(
         &self,
         execution: u64,
@@ -239,7 +239,8 @@ fn quotient(of: u64, by: u64) -> Option<u64> {
     of.is_multiple_of(by).then(|| of / by)
 }
 
-/// A run of a copy: elements of equal length, which executions at equal distances wrote.
+/// A run of a copy, with elements of equal length that were written by executions at equal
+/// distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopiedRun {
     /// The number of bytes in an element.

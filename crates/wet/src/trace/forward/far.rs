@@ -19,7 +19,7 @@ where
     S::Error: std::error::Error + 'static,
 {
     /// Moves to the next execution in the innermost activation that touches the variables holding
-    /// the value. If there is none, the activation no longer matters.
+    /// the value. If there is none, no variable holds the value any more.
     pub(super) fn leap(&mut self) -> Result<(), Failure<S, E>> {
         let touching = self.touching()?;
         let (Some(top), Some(visit)) = (self.frames.last(), self.cursor.visit()) else {
@@ -44,7 +44,8 @@ where
             if self.cursor.depth() == depth {
                 return Ok(());
             }
-            // The execution belongs to another activation of the function, called from this one.
+            // The execution belongs to another activation of the function, which this activation
+            // called.
             self.skip(depth)?;
             match self.cursor.visit() {
                 Some(visit) if visit.start <= end => from = visit.start,
@@ -70,7 +71,7 @@ where
         let mut edges = body.function.cfg.edges.values();
         let handles = edges.any(|edge| matches!(edge.kind, EdgeKind::Catch(_)));
         let touching = if handles && top.held.iter().any(|&variable| variable >= slots) {
-            // Handlers write slots, regardless of the thrower.
+            // A handler may write these slots, whatever node threw the exception.
             nothing
         } else {
             let mut touching: Vec<(NodeId, u64)> = Vec::new();

@@ -17,14 +17,14 @@ pub struct Held {
     pub time: u64,
     /// The node that was executed.
     pub node: NodeId,
-    /// The registers that have the value, ascending. They are the variables that hold it when the
-    /// execution begins, or the instruction that computed it.
+    /// The registers that have the value, ascending. They are the variables that hold the value
+    /// when the execution begins, or the instruction that computed the value.
     pub registers: Box<[Register]>,
 }
 
-/// An activation that has the value, or to which it may return.
+/// An activation that has the value, or to which the value may return.
 pub(super) struct Frame<'a, S: Segments> {
-    /// The number of open activations, this one included.
+    /// The number of open activations, including this activation.
     pub depth: usize,
     /// The variables that hold the value, ascending.
     pub held: Vec<u32>,
@@ -33,7 +33,7 @@ pub(super) struct Frame<'a, S: Segments> {
     /// The number of nodes that the activation has executed since one of them touched the variables
     /// holding the value.
     idle: u32,
-    /// The executions that touch these variables. Set after a long walk.
+    /// The executions that touch these variables. They are computed only after a long walk.
     pub touching: Option<Rc<Touching<'a, S>>>,
 }
 
@@ -73,19 +73,19 @@ impl<S: Segments> Frame<'_, S> {
     }
 }
 
-/// The number of an activation's nodes to walk before a faster method is tried.
+/// The number of an activation's nodes that are walked before a faster method is tried.
 const PATIENCE: u32 = 256;
 
 /// The executions that read a value from variables, in order of time.
 ///
 /// Walks along the path while a variable holds the value, and skips calls to which the value is not
-/// passed. O(nodes executed in these activations). For long stretches that do not touch the value,
-/// it takes O(log n) for each node of the function that touches it.
+/// passed. Time: O(nodes executed in these activations). For a long stretch that does not touch the
+/// value, the walk takes only O(log n) for each of the function's nodes that touch it.
 pub struct Holders<'t, 'a, S: Segments, E> {
     pub(super) trace: &'t WholeTrace<'a, S, E>,
     /// A cursor at the next execution to examine.
     pub(super) cursor: Cursor<'a, S>,
-    /// The activations, from the outermost relevant one to the innermost, without gaps.
+    /// The activations, from the outermost relevant activation to the innermost, without gaps.
     pub(super) frames: Vec<Frame<'a, S>>,
     /// The instruction that computes the value, if it is in the next execution.
     making: Option<usize>,
@@ -128,7 +128,7 @@ where
     /// Returns the next holder.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -170,7 +170,7 @@ where
     /// Returns to a position.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn go(&mut self, mark: &HoldersMark<'a, S>) -> Result<(), Failure<S, E>> {
         self.frames.clone_from(&mark.frames);
         self.making = mark.making;
@@ -234,7 +234,7 @@ fn both(a: &[u32], b: &[u32]) -> Vec<u32> {
     common.copied().collect()
 }
 
-/// Returns the variables in a list that a node writes.
+/// Returns the variables in `held` that a node writes.
 fn both_outputs(held: &[u32], code: &NodeCode) -> Vec<u32> {
     let written = |variable: &&u32| {
         let found = code.outputs.binary_search_by_key(*variable, |o| o.0);

@@ -88,8 +88,8 @@ where
         }
     }
 
-    /// Leaves an execution. `passed` selects the followed value among the values that the execution
-    /// passes on at its end.
+    /// Leaves an execution. `passed` gives the positions of the followed value among the values
+    /// that the execution passes on at its end.
     pub(super) fn leave(
         &mut self,
         visit: Visit,
@@ -150,8 +150,8 @@ where
             return Ok(());
         };
         let first = self.trace.compiled(visit.node)?;
-        // A return finds the caller again. So the outermost frame is kept only if its own
-        // activation holds the value.
+        // When an activation returns, its caller is found again. So the outermost frame is kept
+        // only if its own activation holds the value.
         if self.frames.len() == 1 && self.frames[0].held.is_empty() {
             self.frames.clear();
         }
@@ -225,8 +225,8 @@ where
         self.give_to_caller(handler, FollowedResults::These(got))
     }
 
-    /// Whether the execution after an exception is a handler of the activation that caught it. The
-    /// depth must be right.
+    /// Whether the execution after an exception is a handler of the activation that caught the
+    /// exception. `depth` must be the depth of that activation.
     fn handles(&self, depth: usize, landed: Visit) -> Result<bool, Failure<S, E>> {
         let compiled = self.trace.compiled(landed.node)?;
         let body = self.trace.body(compiled.code.function)?;
@@ -295,7 +295,7 @@ where
                     .seek(callee.entered.saturating_sub(1))
                     .map_err(TraceError::Path)?;
             }
-            // Skip activations that were replaced.
+            // Skip activations that tail calls replaced.
             while cursor.depth() > depth {
                 let stack = cursor.stack().map_err(TraceError::Path)?;
                 let entered = stack.get(depth).map_or(0, |callee| callee.entered);
@@ -344,7 +344,7 @@ where
                 self.forget_slots();
                 return Ok(());
             }
-            // The activation returned the results of the call.
+            // The activation returned the call's results as its own.
             let results = self.trace.results(code.function)?;
             let mut returned = Vec::new();
             for index in 0..results {

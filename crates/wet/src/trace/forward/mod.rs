@@ -1,6 +1,6 @@
 //! Follows values forward, to find the uses of an execution's results.
 //!
-//! This is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
+//! This search is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
 //! [`WholeTrace::copied`] and [`WholeTrace::taken`]. An execution uses a definition if one of these
 //! functions names the definition for it. Variables are followed along the path, because the trace
 //! has no data about them ([`Holders`]). Uses of memory and globals are searched for in the labels
@@ -67,16 +67,16 @@ where
     /// Returns the executions that begin while variables hold the defined value, in order of time.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn holders(&self, definition: Definition) -> Result<Holders<'_, 'a, S, E>, Failure<S, E>> {
         Holders::new(self, definition)
     }
 
-    /// Returns the executions that took a value that was set in a table or as a size, in order of
-    /// time.
+    /// Returns the executions that used a value after it was set in a table or as a size, in order
+    /// of time.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn takers(&self, definition: Definition) -> Result<Takers<'_, 'a, S, E>, Failure<S, E>> {
         Takers::new(self, definition)
     }
@@ -85,7 +85,7 @@ where
     /// of time.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn readers(&self, definition: Definition) -> Result<Readers<'_, 'a, S, E>, Failure<S, E>> {
         let sought = match definition {
             Definition::Result { .. } => None,

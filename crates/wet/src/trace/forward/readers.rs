@@ -20,13 +20,14 @@ pub struct ReadBy {
     pub inst: usize,
     /// The node that contains the instruction.
     pub node: NodeId,
-    /// The number of bytes of the written data that it reads, or 0 for all bytes that it reads.
+    /// The number of bytes that the instruction reads from the written data, or 0 if all its bytes
+    /// come from there.
     pub length: u64,
 }
 
 /// The number of blocks examined first.
 const NEAR: u64 = 1 << 12;
-/// For stretches of up to this many blocks, the path is walked to find the executed nodes.
+/// In stretches of up to this many blocks, a walk along the path finds the executed nodes.
 const WALKED: u64 = 1 << 16;
 /// The approximate number of uses found together.
 const MANY: usize = 1 << 12;
@@ -37,10 +38,11 @@ const MOST_EPOCHS: usize = 8;
 
 /// The executions that read written data, in order of time.
 ///
-/// Stretches of the run are examined in order, short ones first. In each stretch, only labels of
-/// inputs that name the write are searched, in O(labels), one block at a time. The execution that
-/// an age denotes is computed only where it may match. An epoch that does not name the write costs
-/// only reading its directory. At most one epoch and a few thousand uses are in memory.
+/// The search examines stretches of the run in order, beginning with short stretches. In each
+/// stretch, it examines only the labels of inputs that name the write, in O(labels), one block at a
+/// time. It computes the execution that an age denotes only where that execution may match. If an
+/// epoch does not name the write, only its directory is read. At most one epoch and a few thousand
+/// uses are in memory.
 pub struct Readers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     /// The write to search for, and the execution of its node.
@@ -94,7 +96,7 @@ where
     /// Returns the next reader.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -114,7 +116,7 @@ where
     /// calling [`next`](Self::next) to the end, because it does not determine the readers' times.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn count(&mut self) -> Result<u64, Failure<S, E>> {
         let mut count = self.found.len() as u64;
         let (mut at, Some((target, number))) = (self.at, self.sought) else {
@@ -132,7 +134,7 @@ where
         Ok(count)
     }
 
-    /// Moves to the first reader in a node that begins at block T or later.
+    /// Moves to the first reader in a node that begins at block `time` or later.
     pub fn go(&mut self, time: u64) {
         self.found.clear();
         self.at = time;
@@ -172,7 +174,7 @@ where
         Some(Stretch { span, first, last })
     }
 
-    /// Examines the next stretch. Returns whether there was one.
+    /// Examines the next stretch. Returns `false` if there was none.
     fn look(&mut self) -> Result<bool, Failure<S, E>> {
         let Some((target, number)) = self.sought else {
             return Ok(false);
@@ -222,8 +224,8 @@ where
         Ok(true)
     }
 
-    /// Returns the reads of the data in a stretch. Each place has its executions, in order, with
-    /// the numbers of bytes.
+    /// Returns the reads of the data in a stretch. Each input or copy has its executions, in order,
+    /// and the number of bytes that each reads.
     fn search(
         &self,
         stretch: Stretch,
@@ -294,7 +296,7 @@ where
         Ok(found)
     }
 
-    /// Returns the nodes of these places that are executed in a stretch.
+    /// Returns the nodes of these inputs and copies that are executed in a stretch.
     fn executed(
         &self,
         stretch: Stretch,
@@ -379,8 +381,8 @@ where
             Ok::<_, Failure<S, E>>(count.checked_sub(sought.number))
         };
         let mut found = Vec::new();
-        // Ages grow with executions. The candidates are split until a part certainly matches,
-        // certainly does not, or is small.
+        // Ages grow with executions. The loop splits the candidates until a part is certain to
+        // match, is certain not to match, or is small.
         let mut work = vec![(candidates, sought.ages)];
         while let Some((mut part, (low, high))) = work.pop() {
             part.retain(|candidate| (low..=high).contains(&candidate.age));

@@ -10,7 +10,7 @@ use super::Definition;
 use crate::trace::places::{Ranges, Sites, TableOrSize, length, sets, taken_by};
 use crate::trace::{Epochs, Failure, Instance, TraceError, WholeTrace};
 
-/// A use by an instruction, or by the call at the end of a node.
+/// A use of elements or of a size by an instruction, or by the call at the end of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenBy {
     /// The time of the first block of the node.
@@ -28,9 +28,9 @@ pub struct TakenBy {
 
 /// The executions that used a value after it was written to a table or as a size, in order of time.
 ///
-/// Walks along the executions that write or read the same table or size, until all positions have
-/// been written again. Takes time linear in these executions. For elements, it also computes their
-/// operands.
+/// Walks along the executions that write or read the same table or size, until all written
+/// positions have been written again. Takes time linear in these executions. For elements, the walk
+/// also computes the operands of the instructions.
 pub struct Takers<'t, 'a, S: Segments, E> {
     trace: &'t WholeTrace<'a, S, E>,
     definition: Option<(Instance, usize)>,
@@ -123,7 +123,7 @@ where
     /// Returns the next use.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -141,10 +141,10 @@ where
         Ok(first.and_then(|(_, i)| self.ways[i].found.pop_front()))
     }
 
-    /// Starts over at the first use in a node that begins at block T or later.
+    /// Starts over at the first use in a node that begins at block `time` or later.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn go(&mut self, time: u64) -> Result<(), Failure<S, E>> {
         if time == u64::MAX {
             self.ways.clear();

@@ -1,5 +1,5 @@
-//! The block of a function in a file. It holds the function's traces, its dictionaries, and its
-//! path traces, each a pair of a trace and a dictionary.
+//! Reads and writes a function's block in a file. The block holds the function's traces, its
+//! dictionaries, and its path traces. A path trace is a pair of a trace and a dictionary.
 
 use afterimage_ids::FuncId;
 
@@ -18,8 +18,8 @@ pub(super) struct Lengths {
     pub(super) paths: u64,
 }
 
-/// Returns the block of a function, with the lengths of the traces and the dictionaries, and the
-/// three parts.
+/// Encodes the block of a function, which holds the lengths of the traces and the dictionaries, and
+/// the three parts.
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);
@@ -125,8 +125,8 @@ fn split<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// Returns the capacity to reserve for the `count` items that a file announces, each of which takes
-/// at least `each` bytes.
+/// Returns the capacity to reserve for the `count` items that a file announces. An item takes at
+/// least `each` bytes.
 fn room(count: u64, bytes: &[u8], each: usize) -> usize {
     count.min((bytes.len() / each) as u64) as usize
 }

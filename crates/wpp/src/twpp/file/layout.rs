@@ -1,4 +1,4 @@
-//! The layout of a file.
+//! Defines the layout of a file.
 //!
 //! A file consists of a header, a directory, the dynamic call graph, and function blocks. The
 //! directory has one entry per function, ascending by function. The function blocks begin with the
@@ -11,11 +11,10 @@ pub(super) const MAGIC: [u8; 8] = *b"TWPP\r\n\x1a\n";
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
 /// The size of the header in bytes. Its fields are the magic, the version, the number of functions,
-/// the compressed and plain lengths of the call graph, and its checksum. Last is the checksum of
-/// these fields and the directory.
+/// the compressed and plain lengths of the call graph, and its checksum. The last field is the
+/// checksum of the other fields and the directory.
 pub(super) const HEADER: usize = 40;
-/// The size of an entry in bytes. It holds the fields of a [`DirectoryEntry`], and its block's
-/// checksum.
+/// The size of an entry in bytes. An entry holds the fields of a [`DirectoryEntry`].
 pub(super) const ENTRY: usize = 40;
 
 /// The contents of the header.
@@ -45,7 +44,7 @@ pub struct DirectoryEntry {
 }
 
 impl Header {
-    /// Returns the bytes before the checksum.
+    /// Returns the bytes of the header, except for the last checksum.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The compacted TWPP file (Zhang and Gupta 2001, section 3, "Access time study").
+//! Reads and writes compacted TWPP files (Zhang and Gupta 2001, section 3, "Access time study").
 //!
 //! One function's path traces can be read alone, because a reader needs only the directory and the
 //! function's block. Every part has a checksum, but a reader does not rely on it. Invalid contents

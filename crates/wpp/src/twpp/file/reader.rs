@@ -12,7 +12,7 @@ use crate::twpp::compact::Twpp;
 use crate::twpp::lzw::LzwDecoder;
 use crate::twpp::plain_calls::{self, CallsError};
 
-/// An open TWPP file. It reads a function without reading other functions or the call graph.
+/// An open TWPP file. A function can be read without the other functions and the call graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],

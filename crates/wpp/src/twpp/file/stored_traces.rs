@@ -1,4 +1,4 @@
-//! One function's path traces as stored in a file.
+//! Holds one function's path traces as they are stored in a file.
 
 use afterimage_ids::FuncId;
 

@@ -13,7 +13,8 @@ use crate::{Kind, PathError, Root, Segments, WholePath};
 /// A call and its path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
-    /// The time of the call's first block, which is the number of blocks executed before, plus 1.
+    /// The time of the call's first block, which is the number of blocks executed before it, plus
+    /// 1.
     pub entered: u64,
     /// The blocks that the call executed itself.
     pub trace: PathTrace,
@@ -107,8 +108,9 @@ struct Begin {
 /// activations of the function.
 fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin> {
     let grammar = &measured.segment.grammar;
-    // The number of activations that begin in each rule, itself included. Sums reachable from the
-    // root fit, because they have been verified. Other sums may saturate.
+    // The number of the function's activations that begin in each rule. If the rule itself is one
+    // of them, it counts, too. Sums reachable from the root fit, because they have been verified.
+    // Other sums may saturate.
     let mut totals: Vec<u64> = Vec::with_capacity(grammar.rules.len());
     for (id, rule) in grammar.rules.iter() {
         let weights = grammar.symbols_of(id).iter().map(|symbol| {

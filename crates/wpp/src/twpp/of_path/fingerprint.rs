@@ -1,4 +1,5 @@
-//! Fingerprints of sequences of blocks, which can be combined (Karp and Rabin 1987).
+//! Computes fingerprints of block sequences. The fingerprint of a concatenation follows from its
+//! parts' fingerprints (Karp and Rabin 1987).
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,8 +8,8 @@ use afterimage_ids::BlockId;
 /// The prime 2^61 − 1, modulo which fingerprints are computed.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// The fingerprint of a sequence of blocks. It is the length, and the values at two random points
-/// of the polynomial with the blocks as coefficients.
+/// The fingerprint of a sequence of blocks. It consists of the length, and of a polynomial's values
+/// at two random points. The blocks are the polynomial's coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Fingerprint {
     length: u64,

@@ -15,12 +15,12 @@ use crate::{Grammar, Node, Segments, Summary, WholePath};
 /// Returns the unique path traces of one function, and the number of calls that took each (Zhang
 /// and Gupta 2001, section 3, Table 4).
 ///
-/// Segments in which the function is neither called nor executed are not opened. In other segments,
-/// the rules that represent its calls, and their parts, are each examined once, however often they
-/// occur. Callees are stepped over. Each sequence of nodes that is found is expanded once. At the
-/// first query, time is linear in these segments' grammars. Later, it is linear in the function's
-/// part of the grammars. In both cases, it is also linear in the blocks of the sequences. The
-/// traces are in the order of discovery, which need not be the order of time.
+/// The query does not open segments in which the function is neither called nor executed. In other
+/// segments, it examines the rules that represent the function's calls, and their parts, once each.
+/// It steps over callees, and expands each sequence of nodes once. At the first query, time is
+/// linear in these segments' grammars. Later, it is linear in the function's part of the grammars.
+/// In both cases, it is also linear in the blocks of the sequences. The traces are in the order of
+/// discovery, which need not be the order of time.
 ///
 /// # Errors
 /// Returns an error if a segment cannot be read, a part of the function was left out of the path,
@@ -76,7 +76,7 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
 struct PathsOfFunction {
     table: PathTable,
     own: OwnTraces,
-    /// The number of the unique trace for each sequence of `own` that a whole call executes.
+    /// For each sequence of `own` that a whole call executes, the number of its unique trace.
     numbers: FxHashMap<Sequence, u32>,
     /// A reusable builder for the trace of a rule.
     scratch: PathBuilder,

@@ -1,4 +1,4 @@
-//! Activations that are open at a segment's end, whose traces continue in later segments.
+//! Tracks activations that are open at a segment's end. Their traces continue in later segments.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 
@@ -34,7 +34,7 @@ impl Open {
     }
 
     /// Walks the root of a segment from an item on. Adds the activations of `function` that begin
-    /// in the root, and passes those that end to `ended`.
+    /// in the root, and passes the traces of activations that end to `ended`.
     pub(super) fn follow(
         &mut self,
         measured: &Measured,

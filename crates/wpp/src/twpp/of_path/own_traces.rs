@@ -19,19 +19,19 @@ const STRETCH: usize = 16;
 /// The parts of grammars that a function executes itself. Calls are removed from the rules, and
 /// each distinct remainder is kept once for all segments.
 ///
-/// Equal sequences execute the same blocks. Different sequences may do so, too, if grammars divide
-/// long traces differently.
+/// Equal sequences execute the same blocks. Different sequences may execute the same blocks, too,
+/// if grammars divide long traces differently.
 #[derive(Default)]
 pub(super) struct OwnTraces {
     sequences: Vec<Repeated>,
     /// The symbols of all sequences. In these symbols, a rule's number is the number of a sequence.
     symbols: Vec<Symbol>,
     table: HashTable<u32>,
-    /// The rest of each rule of the segment, if the rule has been examined in this segment.
+    /// The remainder of each rule, valid if the rule has been examined in the current segment.
     rules: Vec<Remains>,
     remains: Vec<Symbol>,
     segment: u32,
-    /// Scratch space for the symbols found so far in the rules in progress, one rule after another.
+    /// The symbols found so far in the rules in progress, one rule after another.
     found: Vec<Symbol>,
     frames: Vec<Frame>,
 }
@@ -48,10 +48,10 @@ struct Repeated {
     times: u64,
 }
 
-/// The rest of a rule without its calls.
+/// The remainder of a rule after its calls are removed.
 #[derive(Clone, Copy, Default)]
 struct Remains {
-    /// The number of the segment where the rest was found, from 1.
+    /// The number of the segment where the remainder was computed, from 1.
     segment: u32,
     start: u32,
     len: u32,
@@ -179,7 +179,7 @@ impl OwnTraces {
         Ok(())
     }
 
-    /// Returns the sequence of the symbols found since `found`, repeated.
+    /// Returns the sequence of the symbols from index `found` on, repeated `times` times.
     fn sequence(&mut self, found: usize, times: u64) -> Result<Sequence, Stop> {
         let Self {
             sequences, symbols, ..
