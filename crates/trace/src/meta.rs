@@ -31,7 +31,7 @@ pub struct Meta {
     pub module_sha256: [u8; 32],
     /// The engine's limit for the guest's stack, in bytes.
     pub stack_limit: u64,
-    /// Settings that later versions of the tool add, by name.
+    /// Further facts about the recording, by name. Later versions may add some.
     #[serde(default)]
     pub extra: BTreeMap<String, String>,
 }
