@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     ensure!(
         command.is_file(),
-        "{}: there is no such command; build it with: cargo build -p afterimage",
+        "{}: there is no such command; build it with: cargo build -p afterimage-cli",
         command.display()
     );
     let mut rows = Vec::new();

@@ -43,7 +43,7 @@ pub fn rustc() -> Command {
 }
 
 /// Reports on standard error that a check is skipped. The test harness captures the output of
-/// macros, so this writes directly.
+/// macros, so the function writes to the stream directly.
 pub fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }

@@ -31,7 +31,7 @@ pub(crate) struct Sizes {
     frame: u64,
     /// The checkpoints, which contain memory at a time and its last writers.
     checkpoints: u64,
-    /// Program output.
+    /// The stored output of the program.
     printed: u64,
     /// The path's segments and directory, in proportion to the traced blocks.
     path: f64,
@@ -53,8 +53,8 @@ impl Sizes {
         self.values as f64 + self.log
     }
 
-    /// Returns the size of dependences, which is everything except the path, opened or not, the
-    /// values and the checkpoints.
+    /// Returns the size of dependences, which is everything except the path and its opened
+    /// grammars, the values and the checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
