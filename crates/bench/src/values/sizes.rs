@@ -54,7 +54,7 @@ impl Sizes {
     }
 
     /// Returns the size of dependences, which is everything except the path and its opened
-    /// grammars, the values and the checkpoints.
+    /// grammars, the values, the checkpoints and the printed output.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
