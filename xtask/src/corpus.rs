@@ -256,7 +256,7 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
         functions: facts.functions,
     };
     if let (Version::Measured, Some(tiny_input)) = (version, program.tiny_input) {
-        // The path of the same module from a subfolder.
+        // Converts a path to the path from a subfolder.
         let further = |path: &str| format!("../{path}");
         let dirs = entry.dirs.iter();
         let tiny = Entry {

@@ -1,4 +1,4 @@
-//! `cargo xtask dap`: tests the debugger's server on three programs with a client by others, npm's
+//! `cargo xtask dap`: tests the debugger's server on three programs with a client from npm,
 //! `@vscode/debugadapter-testsupport`. Each message is checked against the protocol's types. With
 //! `--measure`, measures how long a client waits, on a run of a billion statements.
 

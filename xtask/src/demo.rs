@@ -46,7 +46,7 @@ pub fn run() -> Result<ExitCode> {
     eprintln!(
         "\nThe recording is executed again, this time with counters. Exact counts of functions:"
     );
-    // The profiled code is a package from a registry.
+    // The profiled code comes from a registry, so it counts as library code.
     show(
         &tool,
         &["profile", "--limit", "10", "--code", "all", &recording],

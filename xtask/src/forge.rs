@@ -5,7 +5,7 @@ use crate::tool;
 use anyhow::{Context, Result};
 use std::process::ExitCode;
 
-/// Forges `count` recordings, in runs of one seed each.
+/// Forges `count` recordings, with an equal share for each of `seeds` seeds.
 ///
 /// # Errors
 /// If Cargo cannot be run.

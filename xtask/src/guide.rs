@@ -187,7 +187,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Copies the programs into the folder, and returns the programs that the page uses, with
-    /// digests. `None` if a compiler is missing.
+    /// digests. Returns `None` if a compiler is missing.
     fn programs(&self, page: &Page) -> Result<Option<String>> {
         let commands = Vec::from_iter(page.exchanges().map(|exchange| &*exchange.command));
         let lacking = toolchain::missing_c_packages();

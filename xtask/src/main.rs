@@ -5,14 +5,14 @@
 //! - `cargo xtask architecture` checks the promises in ARCHITECTURE.md.
 //! - `cargo xtask corpus` builds the real programs on which the project is measured, and `cargo
 //!   xtask planted` builds some of them with bugs.
-//! - `cargo xtask verify` checks everything about them; `cargo xtask mutants` checks that a
-//!   replaced operator is named.
+//! - `cargo xtask verify` checks everything about these programs; `cargo xtask mutants` checks that
+//!   a replaced operator is named.
 //! - `cargo xtask guilty` plants bugs and checks whether agents' answers show them; `cargo xtask
 //!   mcp` asks `afterimage mcp` with other clients.
 //! - `cargo xtask dataset` asks the questions of docs/PARQUET.md with engines for SQL.
 //! - `cargo xtask suites` runs other people's test suites.
 //! - `cargo xtask forge` forges recordings.
-//! - `cargo xtask freeze` compares many answers with the kept ones.
+//! - `cargo xtask freeze` compares many answers with the kept answers.
 //! - `cargo xtask screens` makes the pages of docs/screens.
 //! - `cargo xtask explorer` clicks through the explorer's page in a browser.
 //! - `cargo xtask formats` opens each export in its own tool.
@@ -102,13 +102,13 @@ enum Task {
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// Forge recordings with correct checksums, and check that `afterimage verify` finds each that
-    /// changes an answer (minutes)
+    /// Forge recordings with correct checksums, and check that `afterimage verify` reports each
+    /// forgery that changes an answer (minutes)
     Forge {
         /// The number of recordings to forge
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         count: u64,
-        /// The number of seeds for each run
+        /// The number of seeds, each for an equal share of the recordings
         #[arg(long, value_name = "N", default_value_t = 4)]
         seeds: u64,
         /// The first seed, which determines the forged files
@@ -117,7 +117,7 @@ enum Task {
     },
     /// Measure the papers' tables and figures again (hours; with --quick minutes)
     Papers(PapersArguments),
-    /// Ask four thousand questions, and compare the answers with the kept ones (minutes)
+    /// Ask four thousand questions, and compare the answers with the kept answers (minutes)
     Freeze(FreezeArguments),
     /// Write docs/screens, which shows the terminal for twelve tasks in C, C++ and Rust (a minute)
     Screens(ScreensArguments),
@@ -157,7 +157,7 @@ enum Task {
     Architecture,
 }
 
-/// Whether to check the server or to measure it.
+/// The options of `cargo xtask dap`.
 #[derive(clap::Args)]
 struct DapArguments {
     /// The program afterimage [default: build it]
@@ -168,7 +168,7 @@ struct DapArguments {
     measure: bool,
 }
 
-/// The programs to build, and the destination.
+/// The options of `cargo xtask corpus`.
 #[derive(clap::Args)]
 struct CorpusArguments {
     /// Only these programs, names separated by commas
@@ -190,7 +190,7 @@ struct CorpusArguments {
     skip_missing: bool,
 }
 
-/// The checks to run.
+/// The options of `cargo xtask verify`.
 #[derive(clap::Args)]
 struct VerifyArguments {
     /// The folder with the corpus [default: target/corpus in the workspace]
@@ -207,7 +207,7 @@ struct VerifyArguments {
     full_only: bool,
 }
 
-/// The mutants to make.
+/// The options of `cargo xtask mutants`.
 #[derive(clap::Args)]
 struct MutantsArguments {
     /// The folder with programs at several levels [default: target/corpus-versions in the
@@ -230,7 +230,7 @@ struct MutantsArguments {
     seed: u64,
 }
 
-/// The bugs to draw.
+/// The options of `cargo xtask guilty`.
 #[derive(clap::Args)]
 struct GuiltyArguments {
     /// The same seed draws the same bugs
@@ -261,7 +261,7 @@ struct McpArguments {
     files: Vec<PathBuf>,
 }
 
-/// Whether to compare the answers, or to write them.
+/// The options of `cargo xtask dataset`.
 #[derive(clap::Args)]
 struct DatasetArguments {
     /// Write the answers into the page
@@ -272,7 +272,7 @@ struct DatasetArguments {
     tool: Option<PathBuf>,
 }
 
-/// The measurement to repeat.
+/// The options of `cargo xtask papers`.
 #[derive(clap::Args)]
 struct PapersArguments {
     /// Use tiny inputs, one run each, and only bzip2 from the corpus
@@ -283,7 +283,7 @@ struct PapersArguments {
     only: Vec<String>,
 }
 
-/// The answers to compare, or to keep.
+/// The options of `cargo xtask freeze`.
 #[derive(clap::Args)]
 struct FreezeArguments {
     /// Keep today's answers
@@ -300,7 +300,7 @@ struct FreezeArguments {
     tool: Option<PathBuf>,
 }
 
-/// Whether to make the pages, or to compare them.
+/// The options of `cargo xtask screens`.
 #[derive(clap::Args)]
 struct ScreensArguments {
     /// Compare with the pages that are kept, and write none
@@ -311,7 +311,7 @@ struct ScreensArguments {
     tool: Option<PathBuf>,
 }
 
-/// Whether to write the pages, or to compare them.
+/// The options of `cargo xtask guide`.
 #[derive(clap::Args)]
 struct GuideArguments {
     /// Compare with the pages, and write none

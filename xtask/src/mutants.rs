@@ -41,8 +41,8 @@ const OPERATORS: [&[(&str, u8)]; 2] = [
     ],
 ];
 
-/// The number of candidates to try for each requested mutant. A candidate without effect does not
-/// count.
+/// The number of candidates to try for each requested mutant. A candidate without effect is not a
+/// mutant.
 const TRIED: usize = 20;
 
 /// The number of rows of a list that the text form shows.

@@ -32,8 +32,8 @@ struct Bug {
 }
 
 const BUGS: &[Bug] = &[
-    // A checksum is rotated wrongly. This has no effect before the second block, and shows when
-    // that is restored.
+    // A checksum is rotated wrongly. The bug has no effect before the second block, and shows when
+    // that block is restored.
     Bug {
         program: "bzip2",
         binary: "guest-bzip2",
@@ -43,7 +43,8 @@ const BUGS: &[Bug] = &[
         from: ">> 31",
         to: ">> 30",
     },
-    // The script compiler takes a constant as fitting an instruction because its negation does.
+    // The script's compiler puts a negated constant into an instruction because the constant itself
+    // fits.
     Bug {
         program: "lua",
         binary: "guest-lua",
@@ -70,8 +71,8 @@ const BUGS: &[Bug] = &[
 /// `target/planted/new`. Programs whose tools are missing on this machine are left out, with a
 /// message.
 ///
-/// Both are compiled from folders with paths of equal length. The modules contain some paths, and
-/// constants should keep their places.
+/// Both versions are compiled from folders with paths of equal length, because the modules contain
+/// some paths, and constants should keep their places.
 ///
 /// # Errors
 /// If the text to replace is not in its place, or something cannot be built or written.

@@ -25,7 +25,7 @@ pub enum Source {
     },
 }
 
-/// One program.
+/// A program of the corpus.
 pub struct Program {
     /// The program's short name, which is the stem of its files.
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! Finds the tools for building the corpus, or requests them in one sentence.
+//! Finds the tools for building the corpus, or names the missing tools in one sentence.
 
 use crate::tool::start;
 use anyhow::{Context, Result, bail};
@@ -72,7 +72,7 @@ pub fn missing_c_packages() -> Vec<&'static str> {
 /// `level`, 0 to 3.
 ///
 /// Only objects are compiled here. The Rust compiler links them with its own linker, C library and
-/// builtins, so no `wasm-opt` on the path is ever run, which would strip names and lines.
+/// builtins, so no `wasm-opt` on the path runs and strips names and lines.
 pub fn set_c_compiler(cargo: &mut Command, level: u8) {
     // Leaves out the standard folders, so that a header that WASI lacks is an error. Otherwise the
     // host's header would silently be used.

@@ -100,7 +100,7 @@ fn entries(folder: &Path, only: &[String]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Runs the test that compares everything with its definition.
+/// Runs the tests that compare the tiny runs with the definitions.
 fn check_tiny(tiny: &Path, only: &[String]) -> Result<bool> {
     let status = tool::test("corpus::")
         .arg("--ignored")

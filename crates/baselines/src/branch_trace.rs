@@ -31,8 +31,8 @@ impl<W: Write> BranchTrace<W> {
     /// Records that a branch with `ways` targets went to target `chosen`, counted from 0.
     ///
     /// # Errors
-    /// `InvalidInput` if `chosen >= ways`. Then nothing is written. Otherwise the error of the
-    /// sink, after which the trace is unusable.
+    /// `InvalidInput` if `chosen >= ways`. In that case, nothing is written. Otherwise, an error of
+    /// the sink, after which the trace is unusable.
     #[inline]
     pub fn push(&mut self, ways: u32, chosen: u32) -> io::Result<()> {
         if chosen >= ways {

@@ -38,7 +38,7 @@ struct Row {
     plain: Sample,
     /// Wall-clock time of recording the program in seconds.
     record: Sample,
-    /// Seconds for the first question without compiled code.
+    /// Seconds for the first question, before any code is in the cache.
     uncached: f64,
     /// Seconds to compile the code that watches bytes, which some questions need.
     watching: f64,
@@ -116,7 +116,7 @@ fn measure(entry: &Entry, command: &Path, arguments: &Arguments) -> Result<Row> 
         .into();
     recording.push(bare.clone().into());
     recording.extend(entry.words(&arguments.corpus));
-    // The module is compiled once before.
+    // Fills the cache with the compiled module.
     timed(command, &cache, &recording)?;
     let run_plain = || -> Result<f64> {
         let start = Instant::now();

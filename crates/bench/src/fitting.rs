@@ -1,9 +1,9 @@
 //! Fits the weights for matching versions. The probabilities of a statement's candidates are
-//! proportional to the exponentials of their weighted sums. Gradient steps (Adam, Kingma and Ba
-//! 2015) make the right candidates as likely as possible (conditional logit, McFadden 1974).
+//! proportional to the exponentials of their features' weighted sums. Gradient steps (Adam, Kingma
+//! and Ba 2015) make the right candidates as likely as possible (conditional logit, McFadden 1974).
 //!
-//! The line tables show which candidates are right. Each pair of recordings has the same weight.
-//! The fit draws the weights of each kind of statement towards the weights common to all kinds.
+//! The line tables show which candidates are right. All pairs of recordings count equally. The fit
+//! draws the weights of each kind of statement towards the weights common to all kinds.
 
 use std::path::PathBuf;
 use std::sync::Mutex;

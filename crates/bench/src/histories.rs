@@ -18,7 +18,7 @@ use crate::recorded::{self, timed};
 /// The options of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The file for the results; without it, no results are kept
+    /// The folder for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Recordings with their paths

@@ -1,8 +1,8 @@
 //! Measures the cost of recording and counting on real programs.
 //!
 //! Everything is compared with the plain module, which has no epochs, no fuel and no NaN
-//! canonicalisation. The variants run in turn in the same process, and the processor time of the
-//! guest's thread counts.
+//! canonicalisation. The variants run in turn in the same process, and the benchmark measures the
+//! processor time of the guest's thread.
 
 mod calibrate;
 mod corpus;
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// The same allocator as in the measured program.
+/// The allocator that the program `afterimage` uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     /// The number of runs of each variant
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// The file for the results; without it, no results are kept
+    /// The folder for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Options {
     others: bool,
 }
 
-/// The measurements of a pair.
+/// The measurements of a pair of versions.
 #[derive(Debug, Serialize)]
 struct Row {
     a: String,
@@ -211,7 +211,7 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
     with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
 }
 
-/// Two executed versions.
+/// Two executed versions of a program.
 pub(crate) struct Pair<'l> {
     a: &'l Loaded,
     b: &'l Loaded,

@@ -1,5 +1,5 @@
 //! Measures how long a user waits for conditions over all executions of a place, for steps by line,
-//! and for states. Each is a whole command, and the values exist.
+//! and for states. Each measurement covers a whole command about a recording with values.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     /// A place that is executed often, such as file.c:42
     #[arg(long, value_name = "PLACE")]
     at: String,
-    /// A condition about variables there
+    /// A condition about variables at the place
     #[arg(long = "where", value_name = "CONDITION")]
     condition: String,
     /// Step and show the state at this many random executions of the place

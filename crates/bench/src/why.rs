@@ -35,7 +35,7 @@ pub(crate) struct Options {
     /// The command that is timed [default: the one built beside this one]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// The file for the results; without it, no results are kept
+    /// The folder for the results; without it, no results are kept
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     ensure!(
         command.is_file(),
-        "{}: there is no such command; build it with: cargo build -p afterimage",
+        "{}: there is no such command; build it with: cargo build -p afterimage-cli",
         command.display()
     );
     let mut rows = Vec::new();
@@ -222,7 +222,7 @@ fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 
         (read, start.elapsed().as_secs_f64() * 1e3)
     };
     let [(read, first), (rest, second)] = [next(), next()];
-    // It may have ended by itself.
+    // The command may have ended by itself.
     let _ = child.kill();
     child.wait()?;
     rest?;

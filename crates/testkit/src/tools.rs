@@ -43,7 +43,7 @@ pub fn rustc() -> Command {
 }
 
 /// Reports on standard error that a check is skipped. The test harness captures the output of
-/// macros, so this writes directly.
+/// macros, so the function writes to the stream directly.
 pub fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
@@ -74,7 +74,8 @@ const CLANGS: [&str; 2] = ["clang-19", "clang"];
 /// Options for a target without a C library.
 const TARGET: [&str; 2] = ["--target=wasm32-wasi", "-nostdlib"];
 
-/// Returns an installed compiler that can make a module. If there is none, reports it at each call.
+/// Returns an installed compiler that can make a module. If there is none, reports this at each
+/// call.
 pub fn clang() -> Option<Clang> {
     static FOUND: OnceLock<Option<Clang>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Generates two versions of a program with corresponding operators that are known by construction.
+//! Generates two versions of a program for which the corresponding operators are known by
+//! construction.
 //!
 //! A random program is written as WebAssembly twice. One version has every variable in memory, as
 //! from a compiler without optimisation, and the other is [transformed](Transformations). Every

@@ -1,5 +1,5 @@
-//! Codes payloads, which consist of the section's name and the bytes, compressed if that makes them
-//! smaller.
+//! Encodes and decodes payloads. A payload is the section's name and the bytes, compressed if that
+//! makes them smaller.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,7 +13,7 @@ pub(crate) const FAST: i32 = 1;
 /// The compression level used otherwise.
 pub(crate) const NORMAL: i32 = 3;
 
-/// Appends `raw`, encoded, to `out` and returns the codec used.
+/// Encodes `raw`, appends it to `out`, and returns the codec used.
 pub(crate) fn encode(compressor: &mut Compressor<'static>, raw: &[u8], out: &mut Vec<u8>) -> u8 {
     let start = out.len();
     out.resize(start + raw.len(), 0);
@@ -47,7 +47,7 @@ pub(crate) fn decode(
     decode_to(header, payload, raw).inspect_err(|_| raw.clear())
 }
 
-/// Decodes a payload into a slice of its exact length.
+/// Decodes a payload into a slice of exactly its decoded length.
 pub(crate) fn decode_to(
     header: &ChunkHeader,
     payload: &[u8],
@@ -73,8 +73,8 @@ pub(crate) fn decode_to(
 }
 
 thread_local! {
-    /// The decompressor is shared, because it is as large as a short chunk, and a section has many
-    /// chunks.
+    /// All calls in a thread share the decompressor, because it is as large as a short chunk, and a
+    /// section has many chunks.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 

@@ -21,7 +21,7 @@ pub struct CountsLens {
 }
 
 /// Encodes the counts. Zeros are stored as one byte each, so that no length in the file exceeds the
-/// bytes that follow it. Compression makes functions that never ran nearly free.
+/// bytes that follow it. Compression makes the zeros of functions that never ran nearly free.
 pub(crate) fn encode(lens: &CountsLens) -> Result<Vec<u8>> {
     let functions = &lens.counts.functions;
     check("the number of functions", functions.len(), MAX_FUNCTIONS)?;

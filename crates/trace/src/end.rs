@@ -184,7 +184,7 @@ pub struct Frame {
 /// Whether an activation has begun to execute its operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The operator began. It trapped, or is a call under way.
+    /// The operator began. It trapped, or it is a call that has not returned.
     At,
     /// The operator is next. The run was stopped before it.
     Before,

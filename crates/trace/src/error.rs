@@ -68,7 +68,7 @@ pub enum TraceError {
         /// The length of that data.
         bytes: u64,
     },
-    /// The work was stopped.
+    /// The rewriting of the file was stopped before its end.
     #[error("rewriting the trace file was interrupted; it is unchanged")]
     Stopped,
     /// The file has no bytes.

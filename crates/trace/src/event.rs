@@ -1,7 +1,7 @@
 //! Boundary events and their encoding.
 //!
-//! An event is one tag byte and fields. The log precedes each event with its length, so an event
-//! can be taken whole from one or several chunks before it is decoded.
+//! An event is encoded as a tag byte and its fields. In the log, its length precedes it, so a
+//! reader can collect the whole event from one or several chunks before decoding it.
 
 use afterimage_ids::{FuncId, ImportId};
 
@@ -344,7 +344,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
     Ok(event)
 }
 
-/// Returns an entity's number. The entity types reserve the greatest `u32`.
+/// Reads an entity's number. Refuses the greatest `u32`, which the entity types reserve.
 pub(crate) fn entity(bytes: &mut Bytes<'_>) -> Result<u32, Fault> {
     match bytes.varint32()? {
         u32::MAX => bytes.fault("an index out of range"),

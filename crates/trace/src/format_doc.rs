@@ -143,7 +143,7 @@ fn fields() {
     }
 }
 
-/// The differing bytes, apart from the checksum at the end, are those of the documented field.
+/// Asserts that only the documented field's bytes differ, apart from the checksum at the end.
 fn assert_field(none: &[u8], full: &[u8], what: &str) {
     let differ: Vec<_> = (0..none.len() - 4)
         .filter(|&i| none[i] != full[i])

@@ -55,9 +55,9 @@ impl Kind {
     pub const LOG: Kind = Kind(3);
     /// The way in which the run ended ([`crate::End`]).
     pub const END: Kind = Kind(4);
-    /// Exact edge counts ([`crate::CountsLens`]). The latest section counts.
+    /// Exact edge counts ([`crate::CountsLens`]). Only the latest section is used.
     pub const COUNTS: Kind = Kind(5);
-    /// The whole path, with one segment of its grammar per chunk. The latest section counts.
+    /// The whole path, with one segment of its grammar per chunk. Only the latest section is used.
     pub const PATHS: Kind = Kind(6);
     /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
     /// the latest [`Kind::PATHS`].
@@ -65,38 +65,39 @@ impl Kind {
     /// The words of the path written by the probes of a live run, before compaction into
     /// [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
-    /// A whole execution trace, with one epoch or a part of an epoch per chunk. The latest section
-    /// counts.
+    /// A whole execution trace, with one epoch or a part of an epoch per chunk. Only the latest
+    /// section is used.
     pub const VALUES: Kind = Kind(9);
     /// The part of a whole execution trace that readers need first. The latest section belongs to
     /// the latest [`Kind::VALUES`].
     pub const VALUES_INDEX: Kind = Kind(10);
     /// Checkpoints of the machine, and the changes to memory between them. All sections that belong
-    /// to the latest path count.
+    /// to the latest path are used.
     pub const CHECKPOINTS: Kind = Kind(11);
     /// The misses of a branch predictor or of caches, with one epoch per chunk and a summary in the
-    /// last chunk. The latest section of each name counts.
+    /// last chunk. Only the latest section of each name is used.
     pub const SIMULATION: Kind = Kind(12);
-    /// A stored slice, with its query and its contents. The latest section of each name counts.
+    /// A stored slice, with its query and its contents. Only the latest section of each name is
+    /// used.
     pub const SLICE: Kind = Kind(13);
     /// The opened grammars of the segments of the latest [`Kind::PATHS`], one per chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
-    /// The bytes that the host read in order to output them, from several calls per chunk. The
-    /// latest section counts.
+    /// The bytes that the host read in order to output them, from several calls per chunk. Only the
+    /// latest section is used.
     pub const PRINTED: Kind = Kind(15);
     /// Snapshots of the machine's state, each with the pages of memory that changed since the
-    /// previous one. The latest section counts.
+    /// previous one. Only the latest section is used.
     pub const SNAPSHOTS: Kind = Kind(16);
     /// The nodes of the whole path, and the contents of its stretches. The section belongs to the
     /// latest [`Kind::PATH_WORDS`].
     pub const STRETCHES: Kind = Kind(17);
-    /// The lines of memory that each stretch writes. The latest section counts.
+    /// The lines of memory that each stretch writes. Only the latest section is used.
     pub const WRITTEN: Kind = Kind(18);
     /// The activations that are open where stretches begin. The section belongs to the latest
     /// [`Kind::STRETCHES`].
     pub const OPEN: Kind = Kind(19);
-    /// Embedded source files, each in chunks of its own, and their list in the last chunk. The
-    /// latest section counts.
+    /// Embedded source files, each in chunks of its own, and their list in the last chunk. Only the
+    /// latest section is used.
     pub const SOURCES: Kind = Kind(20);
 
     /// Returns the remedy for a damaged section of this kind, phrased for the end of a sentence.
@@ -270,7 +271,7 @@ impl ChunkHeader {
     }
 }
 
-/// The end of a complete state.
+/// The footer, which ends a complete state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
     /// The start of the index's first chunk.

@@ -27,7 +27,7 @@ const WAITING: usize = 8;
 #[derive(Debug)]
 pub struct LogWriter {
     queue: Arc<Mutex<Queue>>,
-    /// The event being encoded, which is kept for its allocation.
+    /// The event being encoded. The buffer is kept to reuse its allocation.
     event: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl LogWriter {
         self.append()
     }
 
-    /// Appends an [`Event::HostCall`] without allocating.
+    /// Appends a borrowed [`Event::HostCall`], without allocating.
     ///
     /// # Errors
     /// Returns the errors of [`LogWriter::event`].
@@ -279,7 +279,7 @@ impl LogReader {
         }
     }
 
-    /// Returns the file that the log is in.
+    /// Returns the file that contains the log.
     pub fn file(&self) -> TraceFile {
         self.section.file()
     }

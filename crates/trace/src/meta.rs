@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The program and the settings of a run. Together with the module and the log, it suffices to
+/// The program and the settings of a run. Together with the module and the log, they suffice to
 /// repeat the run exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
@@ -31,7 +31,7 @@ pub struct Meta {
     pub module_sha256: [u8; 32],
     /// The engine's limit for the guest's stack, in bytes.
     pub stack_limit: u64,
-    /// Additions by later versions.
+    /// Further facts about the recording, by name. Later versions may add some.
     #[serde(default)]
     pub extra: BTreeMap<String, String>,
 }

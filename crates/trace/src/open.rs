@@ -1,14 +1,15 @@
 //! Finds a file's last complete state.
 //!
 //! A properly closed file ends in a footer that names the index, and the index lists every chunk.
-//! Each of these steps takes one read. Otherwise, the chunks are walked from the start, by their
-//! headers, as long as these are sound. If they end in the middle of a file, the rest is searched
-//! for footers, because damage to one chunk must not hide the index that lists all others. The last
-//! footer with a sound index gives the state. A file without any footer is a first recording that
-//! is being written or was killed. Its state consists of the complete chunks.
+//! Each of these steps takes one read. Otherwise, this module walks the chunks from the start by
+//! their headers, as long as the headers are sound. If the walk ends in the middle of the file, the
+//! module searches the rest for footers, because damage to one chunk must not hide the index that
+//! lists all others. The last footer with a sound index gives the state. A file without any footer
+//! is a first recording that is being written or was killed. Its state consists of the complete
+//! chunks.
 //!
 //! Bytes after the state are classified. Chunks of an interrupted addition may be removed, because
-//! nothing in them could be read. Anything else may be data.
+//! no reader can use them. Anything else may be data.
 //!
 //! This module reads files and does not map them, because a writer may be changing the bytes after
 //! the last complete state. No writer ever changes the state itself.

@@ -39,7 +39,7 @@ struct Pending {
 }
 
 impl LockedFile {
-    /// Creates a file. If the path exists, fails, or creates a new file beside it, which will
+    /// Creates a file. If the path exists, either fails, or creates a file beside it that will
     /// replace it.
     pub fn create(path: &Path, existing: Existing) -> Result<LockedFile> {
         match create_new(path) {

@@ -40,7 +40,7 @@ pub struct Lost {
     pub why: String,
 }
 
-/// A section as it was found.
+/// A section of the damaged file, with the number of its chunks that can be copied.
 struct FoundSection {
     section: Section,
     name: Option<String>,

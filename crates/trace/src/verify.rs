@@ -3,7 +3,7 @@
 //! Opening and reading check only what their own results depend on. Here, every byte of the state
 //! is examined, and sections are checked against each other. The code here does not check that the
 //! log belongs to the WebAssembly module, because only re-execution shows that. Nor does it check
-//! that counts satisfy the flow equations, because they need the graph.
+//! that counts satisfy the flow equations, because that needs the control-flow graph.
 
 mod bytes;
 mod content;

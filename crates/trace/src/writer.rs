@@ -1,5 +1,5 @@
-//! Writes trace files. Chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
-//! makes them part of it.
+//! Writes trace files. A chunk goes to the end of the file when it is full. [`TraceWriter::commit`]
+//! makes all written chunks part of the file.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,9 +28,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
-/// Nothing that is written counts until [`TraceWriter::commit`]. A writer of a new file that is
-/// dropped without a commit leaves the file unchanged, as a recording that was cut off. A writer
-/// that appends removes its own additions.
+/// Written data becomes part of the file only with [`TraceWriter::commit`]. A writer of a new file
+/// that is dropped without a commit leaves the file unchanged, as a recording that was cut off. A
+/// writer that appends removes its own additions.
 #[derive(Debug)]
 pub struct TraceWriter {
     core: Shared,
@@ -164,7 +164,7 @@ impl TraceWriter {
     }
 
     /// Makes everything written so far part of the file, by adding an index and a footer. If the
-    /// process is killed, nothing is lost; for a power failure, see
+    /// process is killed afterwards, nothing is lost. A power failure may still lose data; see
     /// [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {
         lock(&self.core).commit(false)
@@ -313,7 +313,7 @@ pub struct SectionWriter {
     sequence: u32,
     level: i32,
     compressor: Compressor<'static>,
-    /// The chunk under construction, which is kept for its allocation.
+    /// The chunk under construction. The buffer is kept to reuse its allocation.
     chunk: Vec<u8>,
 }
 

@@ -76,7 +76,7 @@ impl Page {
     }
 }
 
-/// Returns the size of a process's memory that is not backed by a file.
+/// Returns the size of the part of a process's memory that no file backs.
 fn anonymous(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status

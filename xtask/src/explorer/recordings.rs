@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Records the program beside the check and returns the recording.
+/// Records `xtask/explorer/bank.rs` and returns the recording.
 ///
 /// # Errors
 /// If the program cannot be compiled or recorded.
@@ -16,8 +16,8 @@ pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
     of_module(tool, folder, "bank", &SOURCES)
 }
 
-/// Recordings of three programs: in Rust, in C++ if a compiler is installed, and without debug
-/// information.
+/// Makes recordings of three programs: one in Rust, one in C++ if a compiler is installed, and one
+/// without debug information.
 ///
 /// # Errors
 /// If a program cannot be compiled or recorded.
@@ -44,7 +44,7 @@ pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// A recording whose names and output try to be more than text.
+/// Makes a recording with names and output that contain markup.
 ///
 /// # Errors
 /// If it cannot be recorded.

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The arguments after `afterimage`.
 pub type Question = Vec<String>;
 
-/// The number of functions and lines of each recording in the questions.
+/// The numbers of functions and of lines to ask about in each recording.
 const FUNCTIONS: usize = 2;
 const LINES: usize = 3;
 

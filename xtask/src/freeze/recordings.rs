@@ -169,7 +169,7 @@ pub fn make(tool: &Path, folder: &Path) -> Result<Vec<Recording>> {
     Ok(made)
 }
 
-/// Returns the arguments after `afterimage` that make a recording `file` of `program`.
+/// Compiles a program and records it in `folder`.
 fn record(tool: &Path, folder: &Path, program: &Program) -> Result<()> {
     let module = format!("{}.wasm", program.name);
     let object = format!("{}.o", program.name);

@@ -135,7 +135,7 @@ struct Bug {
     recording: String,
 }
 
-/// A bug and the outcome of asking about it.
+/// A bug, with the outcome of asking about it.
 struct Asked {
     bug: Bug,
     outcome: Outcome,
@@ -466,7 +466,7 @@ fn median(mut numbers: Vec<usize>) -> usize {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
-/// Returns the page.
+/// Returns the results as a page in Markdown.
 fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     let mut text = format!(
         "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",

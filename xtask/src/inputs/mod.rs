@@ -1,5 +1,5 @@
 //! Generates the inputs of the corpus by arithmetic alone, so that every machine has the same bytes
-//! and no text by others is stored.
+//! and the repository stores no text by others.
 //!
 //! The sizes are chosen so that each program runs for about a third of a second.
 
@@ -89,7 +89,8 @@ fn clang_of(functions: usize) -> Input {
     Input::files(vec![("program.c", program)], &args)
 }
 
-/// Asks for a progressive file with an odd quality, and for a sequential file with an even quality.
+/// Requests ten files, a progressive file for each odd quality and a sequential file for each even
+/// quality.
 pub fn jpeg() -> Input {
     let args = [
         "1200", "900", "50", "75", "80", "85", "90", "92", "95", "96", "97", "98",
@@ -312,8 +313,7 @@ pub fn short_page() -> Input {
     Input::files(files, &["/in/page.html", "/in/text.md"])
 }
 
-/// Makes the input with smaller loop counts. Every loop that runs at least once gets a smaller
-/// number.
+/// Makes the input with smaller loop counts. Every loop that runs at least once runs fewer times.
 fn tiny_javascript() -> Input {
     let scale = format!("const SCALE = {TINY_SCALE};\n");
     let text = include_str!("bench.js").replace("fibonacci(17)", "fibonacci(7)");

@@ -3,7 +3,7 @@
 /// Stands for a blank within a piece of code, so that the code is one word.
 const BLANK: char = '\u{2423}';
 
-/// One sentence.
+/// A sentence of a page, a comment or a message.
 pub struct Sentence {
     pub file: String,
     /// The line on which the sentence's paragraph begins.

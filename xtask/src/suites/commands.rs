@@ -41,7 +41,7 @@ const LIMITS: &[&str] = &[
     "drive has no statement:",
 ];
 
-/// The amount of work of each command.
+/// Counts, by a description of what is counted.
 type Done = BTreeMap<&'static str, u64>;
 
 /// Runs everything on all modules in a folder. Returns whether everything was answered.

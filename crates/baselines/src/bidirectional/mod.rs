@@ -15,7 +15,7 @@
 //!
 //! **Departures.** Figure 13 shows only the main cases of the last n method, with one table for
 //! both directions. Here each direction has its own table, so every step is the exact inverse of
-//! its opposite. Streams with values above 32 bits store all values in 64. The paper specifies
+//! its opposite. Streams with values above 32 bits store all values in 64 bits. The paper specifies
 //! neither the sizes of contexts and tables nor the number of values that selection examines. Here
 //! they are given by [`METHODS`], [`TABLE_LOG`] and [`TRIAL`].
 

@@ -1,5 +1,5 @@
-//! Implements the predictors of section 4. Each predictor is reversible, so it can add a value and
-//! remove it again.
+//! Implements the predictors of the paper's section 4. Each predictor is reversible, so it can add
+//! a value and remove it again.
 
 /// The base-2 logarithm of the number of entries in the tables of FCM and differential FCM.
 pub const TABLE_LOG: u32 = 12;

@@ -1,4 +1,4 @@
-//! Selects the method for a stream (section 4.4).
+//! Selects the method for a stream (the paper's section 4.4).
 
 use super::predictor::Method;
 use super::walk::Bidirectional;

@@ -1,4 +1,4 @@
-//! Implements one side of the window, which is FR or BL of section 4.1.
+//! Implements one side of the window, which is FR or BL of the paper's section 4.1.
 
 use super::bit_stack::BitStack;
 use super::predictor::{Method, Predictor, Token};

@@ -82,7 +82,7 @@ impl Bidirectional {
         self.left.bits() + self.right.bits() + self.window.len() as u64 * u64::from(self.width)
     }
 
-    /// Returns the number of bits to allocate so that the window can go anywhere. It covers the
+    /// Returns the number of bits to allocate so that the window can go anywhere. This covers the
     /// paper's `Strm` with its buffer, and the window. The number is exact, while Figure 12 rounds
     /// it up.
     pub fn allocated_bits(&self) -> u64 {

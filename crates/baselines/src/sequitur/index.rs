@@ -6,8 +6,9 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
-/// A hash table with one node for each known pair, which begins at the node. The pairs are read
-/// from the nodes, so an entry takes 4 bytes. An entry must be removed before its pair changes.
+/// A hash table of the known pairs, each represented by the node at which it begins. The pairs are
+/// read from the nodes, so an entry takes 4 bytes. An entry must be removed before its pair
+/// changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DigramIndex {
     table: HashTable<NodeId>,

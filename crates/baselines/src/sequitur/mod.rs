@@ -21,10 +21,10 @@
 //! - There is no recursion. Pairs that must be examined wait on a stack.
 //! - Runs are handled. In `aaa`, the pair `aa` occurs twice with overlap, so only one occurrence is
 //!   in the index. Two things can go wrong. The indexed occurrence may disappear while the other
-//!   one is forgotten. Or the run may grow on the far side of the indexed occurrence, so that two
-//!   separate occurrences each overlap with it. Therefore, when a link is removed, its neighbours
-//!   in a run are examined again. A pair that overlaps with the indexed pair is examined as a run
-//!   of up to four.
+//!   occurrence is forgotten. Or the run may grow on the far side of the indexed occurrence, so
+//!   that two separate occurrences each overlap with it. Therefore, when a link is removed, its
+//!   neighbours in a run are examined again. A pair that overlaps with the indexed pair is examined
+//!   as a run of up to four.
 //! - Both symbols of a newly matched rule are checked for rules that became underused. Both new
 //!   pairs around a dissolved rule are checked for repetitions.
 
@@ -241,8 +241,8 @@ impl Sequitur {
     }
 
     /// Returns the rule whose whole right-hand side is the pair that begins at `node`. If the pair
-    /// also occurs elsewhere, this is not the start rule. If it were, the pair's two symbols would
-    /// lead to all rules, and one rule would contain itself.
+    /// also occurs elsewhere, this is not the start rule. If it were the start rule, the pair's two
+    /// symbols would lead to all rules, and one rule would contain itself.
     fn whole_rule(&self, node: NodeId) -> Option<u32> {
         let before = self.arena.prev(node);
         let after = self.arena.next(self.arena.next(node));
@@ -251,7 +251,8 @@ impl Sequitur {
             .flatten()
     }
 
-    /// Replaces the pair that begins at `node` by a use of `rule`. The use is in the same node.
+    /// Replaces the pair that begins at `node` by a use of `rule`. The same node then holds the
+    /// use.
     fn substitute(&mut self, node: NodeId, rule: u32) {
         let second = self.arena.next(node);
         let (before, after) = (self.arena.prev(node), self.arena.next(second));

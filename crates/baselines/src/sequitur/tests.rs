@@ -210,7 +210,7 @@ fn nested() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// Changes a few letters of a string.
+/// Changes a few letters of a generated string.
 fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = Vec<u32>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), 0u32..4), 0..4);
     (string, changes).prop_map(|(mut string, changes)| {

@@ -30,12 +30,12 @@ impl From<Sample> for Cell {
     }
 }
 
-/// The worse of two values.
+/// The direction in which values become worse.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worse {
     Larger,
     Smaller,
-    /// Neither, because the value is not a matter of better or worse.
+    /// Neither direction, because the value is not a matter of better or worse.
     Neither,
 }
 

@@ -66,7 +66,7 @@ mod tests {
         let mut reader = WordReader::new(&[0b11_0101, 1, 0b1_0011]);
         assert_eq!((reader.peek(3), reader.peek(5)), (0b101, 0b10101));
         assert!(reader.take(3) && !reader.take(3));
-        // Zeros follow after the end of the word.
+        // Zeros follow the end of the word.
         assert_eq!(reader.peek(4), 0b0100);
         assert!(reader.take(2));
         assert_eq!(reader.peek(4), 0b0011);

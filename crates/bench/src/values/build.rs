@@ -18,8 +18,8 @@ use crate::paths::subject::Subject;
 /// The cost of building.
 #[derive(Debug, Serialize)]
 pub(crate) struct Built {
-    /// Wall-clock seconds on three threads. Writing the path's opened grammars counts in proportion
-    /// to the traced blocks.
+    /// Wall-clock seconds of building. Writing the path's opened grammars counts in proportion to
+    /// the traced blocks.
     pub seconds: f64,
     /// Processor time of all threads.
     pub processor_seconds: f64,
@@ -66,7 +66,7 @@ fn run<'a>(
     }
 }
 
-/// Returns the seconds to follow alone, with the results dropped, with or without checkpoints.
+/// Returns the seconds to follow the run and drop the results, with or without checkpoints.
 pub(crate) fn follow_alone(subject: &Subject, last: u64, checkpoints: bool) -> Result<f64> {
     let path = subject.reopened()?;
     let log = subject.file.log()?;

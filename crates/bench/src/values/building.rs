@@ -25,9 +25,9 @@ struct Row {
     seconds: Sample,
     /// Processor time of all threads.
     processor: Sample,
-    /// Seconds to follow alone.
+    /// Seconds to follow the run without building.
     follow: Sample,
-    /// Seconds to follow with checkpoints.
+    /// Seconds to follow the run and record checkpoints, without building.
     follow_and_check: Sample,
 }
 

@@ -1,5 +1,5 @@
-//! Counts the dependences that need no label, by reason. The reasons are the optimizations of
-//! section 3, as far as they apply here.
+//! Counts the dependences that need no label, by reason. The reasons are the optimisations of
+//! section 3 of Zhang and Gupta 2005, as far as they apply here.
 
 use afterimage_streams::Stream;
 use afterimage_wet::{Content, Epochs, FileEpochs, Index, InputForm, Origin, Part, Role};
@@ -14,7 +14,7 @@ use crate::paths::columns::{Column, table};
 /// The largest size of a stream that is a single rule for all of its numbers.
 const RULE: usize = 8;
 
-/// The number of some dependences on memory and globals, and the bytes that they take.
+/// The number of dependences in a group, and the bytes that their labels take.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Group {
     pub count: u64,

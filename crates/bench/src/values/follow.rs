@@ -22,17 +22,17 @@ const COLUMN: usize = 256;
 /// paper counts.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Follow {
-    /// Writing the time of every statement into a buffer.
+    /// The speed of writing the time of every statement into a buffer.
     pub forward: f64,
     pub backward: f64,
-    /// Walking over every statement without writing its time, node by node.
+    /// The speed of walking over every statement, node by node, without writing its time.
     walk_forward: f64,
     walk_backward: f64,
-    /// Values of all loads, instruction by instruction.
+    /// The speed of extracting the values of all loads, instruction by instruction.
     pub loads: f64,
-    /// Addresses of all loads and stores, instruction by instruction.
+    /// The speed of extracting the addresses of all loads and stores, instruction by instruction.
     pub addresses: f64,
-    /// Following alone, in millions of statements per second.
+    /// The speed of following the run alone, in millions of statements per second.
     machine: f64,
 }
 
@@ -130,7 +130,7 @@ fn follow<O: Observer>(subject: &Subject, blocks: u64, observer: &mut O) -> Resu
     Ok((start.elapsed().as_secs_f64(), machine.time()))
 }
 
-/// The values of one instruction since they were last used.
+/// The values of one instruction that were collected and not yet used.
 struct Collected {
     numbers: [u64; COLUMN],
     count: usize,
@@ -148,7 +148,7 @@ impl Collected {
     }
 }
 
-/// The numbers of each instruction that accesses memory.
+/// The collected numbers, in a column for each instruction that accesses memory.
 struct Columns<'a> {
     facts: &'a Facts,
     /// The column of each instruction in the current node.

@@ -43,7 +43,7 @@ struct Question {
     node: u64,
 }
 
-/// An observer that records when each byte in question was last written.
+/// An observer that records the times at which the bytes in question were written.
 #[derive(Default)]
 struct Noted {
     /// The time at which the current node began.

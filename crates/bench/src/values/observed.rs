@@ -185,7 +185,7 @@ pub(crate) fn observe(
         while marks.next_if(|&before| before < visit.start).is_some() {
             statements.push(watcher.statements);
         }
-        // If a node has no value, the next one supplies it.
+        // If a node has no value, the next node supplies the sample.
         while times.next_if(|&time| time <= visit.last()).is_some() {
             watcher.wanted = Some(visit.start);
         }

@@ -14,7 +14,7 @@ use crate::paths::subject::Subject;
 /// The original size of a statement in the paper's programs, in bytes: 9588.99 MiB for 646.9
 /// million statements (Table I).
 const ORIGINAL: f64 = 9588.99 * MIB / 646.9e6;
-/// The part of that size that dependences take. They take 5390.12 MiB (Table III), which is 1.09
+/// The part of [`ORIGINAL`] that dependences take. They take 5390.12 MiB (Table III), which is 1.09
 /// dependences of 8 bytes per statement.
 const ORIGINAL_LABELS: f64 = 5390.12 * MIB / 646.9e6;
 const MIB: f64 = (1 << 20) as f64;
@@ -31,7 +31,7 @@ pub(crate) struct Sizes {
     frame: u64,
     /// The checkpoints, which contain memory at a time and its last writers.
     checkpoints: u64,
-    /// Program output.
+    /// The stored output of the program.
     printed: u64,
     /// The path's segments and directory, in proportion to the traced blocks.
     path: f64,
@@ -53,8 +53,8 @@ impl Sizes {
         self.values as f64 + self.log
     }
 
-    /// Returns the size of dependences, which is everything except the path, opened or not, the
-    /// values and the checkpoints.
+    /// Returns the size of dependences, which is everything except the path and its opened
+    /// grammars, the values, the checkpoints and the printed output.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
@@ -140,13 +140,14 @@ impl Row {
         self.original(by_block) / self.sizes.total()
     }
 
-    /// Returns the factor by the original bytes per statement in the paper's Table I, with the same
-    /// numbers of values and dependences.
+    /// Returns the factor if a statement in the original form took as many bytes as in the paper's
+    /// Table I.
     pub(super) fn factor_by_table(&self) -> f64 {
         ORIGINAL * self.statements() / self.sizes.total()
     }
 
-    /// Returns the factor by the bytes of dependences per statement in the paper's Table III.
+    /// Returns the factor for dependences if a statement's dependences in the original form took as
+    /// many bytes as in the paper's Table III.
     pub(super) fn factor_labels_by_table(&self) -> f64 {
         ORIGINAL_LABELS * self.statements() / self.sizes.of_labels()
     }

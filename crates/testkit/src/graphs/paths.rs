@@ -5,7 +5,7 @@ use afterimage_graph::FlowGraph;
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 /// Whether two simple directed paths over chosen edges have the same first and last vertex and
-/// share no other (Ball and Larus 1992, section 3.3). Parallel edges count as two paths.
+/// share no other vertex (Ball and Larus 1992, section 3.3). Parallel edges count as two paths.
 pub fn has_diamond(graph: &FlowGraph, chosen: impl Fn(EdgeId) -> bool) -> bool {
     let chosen: Vec<bool> = graph.edges().map(chosen).collect();
     graph.vertices().any(|p| {
@@ -49,8 +49,8 @@ fn extend(
 /// Whether every simple undirected cycle, including those with EXIT→root, is a directed cycle or a
 /// diamond. This defines the class G* of Ball and Larus 1992, section 3.3.
 ///
-/// A cycle is directed if no vertex on it is the source of both its edges there. The cycle is a
-/// diamond if exactly one vertex on it is.
+/// A cycle is directed if no vertex is the source of both of its edges on the cycle. It is a
+/// diamond if exactly one vertex is the source of both.
 pub fn in_g_star(graph: &FlowGraph) -> bool {
     let mut edges: Vec<(usize, usize)> = graph
         .edges()
@@ -64,7 +64,8 @@ pub fn in_g_star(graph: &FlowGraph) -> bool {
     })
 }
 
-/// Extends the walk, which began with the edge `first` out of `home`, to all cycles.
+/// Extends the walk, which began with the edge `first` out of `home`, to all cycles that contain
+/// the edge.
 fn cycles_are_simple(
     edges: &[(usize, usize)],
     first: usize,

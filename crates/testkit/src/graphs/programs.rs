@@ -1,4 +1,5 @@
-//! Generates random programs without bytes. Their functions call each other, possibly recursively.
+//! Generates random programs that consist of graphs, without WebAssembly bytes. Their functions
+//! call each other, possibly recursively.
 
 use afterimage_graph::FlowGraph;
 use afterimage_ids::{

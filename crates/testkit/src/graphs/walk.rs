@@ -1,10 +1,11 @@
-//! Executes programs without bytes at random, and counts the executions in a slow and obvious way.
+//! Executes programs that consist of graphs, at random, and counts the executions in a slow and
+//! obvious way.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts};
 use afterimage_placement::{OpenFrame, Plan, RunFacts, Site};
 use afterimage_program::{BlockEnd, Callee, Program};
 
-/// The rules of an execution.
+/// The rules by which [`walk`] executes a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The total number of blocks to execute.
@@ -16,7 +17,7 @@ pub struct Rules {
     pub host_uses_references: bool,
 }
 
-/// A run, with the counts taken while it happened.
+/// A run, with its exact counts.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The exact counts of the run.

@@ -1,4 +1,4 @@
-//! Makes a module report everything it does to its host.
+//! Makes a module report to its host everything that it does.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -39,7 +39,7 @@ pub struct Traced {
     pub(super) tables: BTreeMap<(FuncId, BlockId), Vec<u32>>,
 }
 
-/// Makes a module report everything it does to its host. `bytes` contains the module from which
+/// Makes a module report to its host everything that it does. `bytes` contains the module from which
 /// `program` was parsed.
 ///
 /// # Panics

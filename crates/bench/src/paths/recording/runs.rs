@@ -1,4 +1,4 @@
-//! Runs programs with the consumers to compare.
+//! Runs a program with each of the consumers that the benchmark compares.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
