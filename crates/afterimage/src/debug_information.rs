@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use afterimage_program::{Module, SourceMap};
 use afterimage_replay::state::{DebugError, Variables};
+use afterimage_replay::steps::OperatorCache;
 use self_cell::self_cell;
 
 type Opened<'a> = Result<Variables<'a>, DebugError>;
@@ -32,6 +33,8 @@ self_cell!(
 pub(crate) struct DebugInformation {
     lines: OnceLock<WithLines>,
     variables: OnceLock<WithVariables>,
+    /// The operators of the functions that questions were about.
+    pub operators: OperatorCache,
 }
 
 impl DebugInformation {

@@ -147,10 +147,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     fn operators(&self) -> &Operators<'a> {
-        self.operators.get_or_init(|| {
-            let loaded = self.traced.module();
-            Operators::new(&loaded.program, &loaded.bytes, self.source())
-        })
+        self.operators.get_or_init(|| self.traced.operators())
     }
 
     /// Returns a walk that follows values back through the run.

@@ -32,7 +32,7 @@ pub fn with_names<R>(
 ) -> Result<R> {
     let source = session.source_map();
     let names = session.module().names(source);
-    let operators = Operators::new(session.program(), session.bytes(), source);
+    let operators = session.operators();
     let folded = session.folded(source);
     ask(NamedProgram {
         session,

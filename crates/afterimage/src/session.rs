@@ -15,7 +15,7 @@ use afterimage_replay::paths::{
     FileSegments, Positions, RecordedPath, recorded_directory, recorded_path_of,
 };
 use afterimage_replay::state::{DebugError, Variables};
-use afterimage_replay::steps::{SnapshotError, Snapshots};
+use afterimage_replay::steps::{Operators, SnapshotError, Snapshots};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
 use anyhow::Context;
@@ -367,6 +367,12 @@ impl Session {
     pub(crate) fn variables(&self) -> Result<&Variables<'_>, DebugError> {
         let found = self.debug.variables(self.module());
         found.as_ref().map_err(DebugError::clone)
+    }
+
+    /// Returns the program's operators, with their names and source positions.
+    pub(crate) fn operators(&self) -> Operators<'_> {
+        let operators = Operators::new(self.program(), self.bytes(), self.source_map());
+        operators.with_cache(&self.debug.operators)
     }
 
     /// Returns a resolver of places in the program. The monitor receives a remark if a place is not

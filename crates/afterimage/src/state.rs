@@ -13,7 +13,7 @@ use afterimage_replay::state::{
     Variables, Written, calls, follow_standing, follow_to, globals, locals, variables,
     wasm_globals,
 };
-use afterimage_replay::steps::{Operators, Paused};
+use afterimage_replay::steps::Paused;
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ impl StateQuery {
         let bodies = Bodies::new(program, bytes);
         let known = OnceCell::new();
         let position = |function, op| {
-            let operators = known.get_or_init(|| Operators::new(program, bytes, source));
+            let operators = known.get_or_init(|| session.operators());
             let found = operators.get(function, op)?;
             Ok(found.and_then(|found| found.position))
         };

@@ -27,6 +27,7 @@ impl Program {
             tags: Vec::new(),
             tables: 1,
             resources: Resources(None),
+            slots: Default::default(),
         }
     }
 }

@@ -373,6 +373,7 @@ impl Module {
             tags: self.tags,
             tables: self.tables,
             resources: Resources(self.resources),
+            slots: Default::default(),
         }
     }
 

@@ -1,12 +1,14 @@
 //! The parsed form of a whole module.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use afterimage_ids::{EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
 use wasmparser::{ValType, ValidatorResources};
 
-use crate::Cfg;
+use crate::{Cfg, ParseError, Slots};
 
 /// A module, parsed and validated.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Program {
     pub tables: u32,
     /// The validator's data about the module.
     pub(crate) resources: Resources,
+    /// The variables of the functions for which they have been requested.
+    pub(crate) slots: Mutex<HashMap<FuncId, Arc<Slots>>>,
 }
 
 /// The validator's view of a module, or `None` if the module defines no function.
@@ -121,5 +125,20 @@ impl Program {
         (id.as_u32() as usize)
             .checked_sub(first)
             .and_then(|i| self.functions.get(i))
+    }
+
+    /// Returns the variables of a function of this program. `bytes` is the module from which the
+    /// program was parsed. The first call for a function takes as long as [`Slots::build`].
+    ///
+    /// # Errors
+    /// If `bytes` is not that module.
+    pub fn slots(&self, bytes: &[u8], function: &Function) -> Result<Arc<Slots>, ParseError> {
+        let known = || self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slots) = known().get(&function.id) {
+            return Ok(Arc::clone(slots));
+        }
+        let slots = Arc::new(Slots::build(self, bytes, function)?);
+        known().insert(function.id, Arc::clone(&slots));
+        Ok(slots)
     }
 }

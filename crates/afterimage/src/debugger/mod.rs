@@ -25,7 +25,7 @@ use afterimage_program::{InlinedFrame, SourceMap};
 use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, RecordedPath};
 pub use afterimage_replay::state::Local;
 use afterimage_replay::state::{Bodies, DebugError, FunctionScopes, Variables};
-use afterimage_replay::steps::{LineTables, Operators, Run};
+use afterimage_replay::steps::{LineTables, Run};
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -102,7 +102,7 @@ pub fn with_debugger<R>(
         let session = stretched.as_ref().unwrap_or(session);
         let source = session.source_map();
         let names = session.module().names(source);
-        let operators = Operators::new(session.program(), session.bytes(), source);
+        let operators = session.operators();
         let folded = session.folded(source);
         let program = NamedProgram {
             session,

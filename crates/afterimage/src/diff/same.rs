@@ -13,7 +13,7 @@ use afterimage_present::{
 };
 use afterimage_profile::{operator_texts, readable};
 use afterimage_replay::paths::{FileSegments, Window};
-use afterimage_replay::steps::{Level, Operators, Run, Step, Steps, Wanted, Within};
+use afterimage_replay::steps::{Level, Run, Step, Steps, Wanted, Within};
 use afterimage_replay::values::Types;
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Error, Result, bail};
@@ -66,10 +66,7 @@ pub fn same<R>(
     let found = found(a, b, alike)?;
     let sources = [a, b].map(Session::source_map);
     let names = [a.module().names(sources[0]), b.module().names(sources[1])];
-    let operators = [
-        Operators::new(a.program(), a.bytes(), sources[0]),
-        Operators::new(b.program(), b.bytes(), sources[1]),
-    ];
+    let operators = [a, b].map(Session::operators);
     let mut lines = (None, 0);
     // Lines are compared by the numbers of their files, which are the same if the lists of files
     // are equal.

@@ -57,7 +57,7 @@ impl<'a> Version<'a> {
     }
 
     fn operators(&self) -> Operators<'a> {
-        Operators::new(self.session.program(), self.session.bytes(), self.source)
+        self.session.operators()
     }
 
     fn side<'s>(&'s self, operators: &'s Operators<'s>, sketched: &'s Sketched) -> MatchSide<'s> {

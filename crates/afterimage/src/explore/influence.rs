@@ -7,7 +7,6 @@ use afterimage_analyses::slices::{
 };
 use afterimage_analyses::why::{Got, Printed, Put, Stream};
 use afterimage_present::{InfluenceDocument, InfluencedOutput, SliceReport};
-use afterimage_replay::steps::Operators;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +62,8 @@ impl InfluenceQuery {
         let (slice, took) = follow_for(traced, "following the byte", |run, log| {
             Ok(influence(run, log, along.follows(), vec![criterion])?)
         })?;
-        let (program, module) = (traced.program(), traced.bytes());
-        let operators = Operators::new(program, module, scene.source());
+        let program = traced.program();
+        let operators = traced.operators();
         let counts = SliceCounts::new(&slice, program, path, &operators)?;
         let title = format!("what depends on {}", self.title());
         let report = SliceReport::new(&counts, title, &[], None, scene.source(), scene.names);

@@ -195,7 +195,7 @@ impl MemoryQuery {
         let answer = follow(session, |run, log| {
             Ok(memory_at(run, log, index, range, at)?)
         })?;
-        let operators = Operators::new(&loaded.program, &loaded.bytes, source);
+        let operators = session.operators();
         let scene = StepScene {
             names: &names,
             operators: &operators,

@@ -14,7 +14,6 @@ use afterimage_present::SliceReport;
 use afterimage_profile::{CodeFilter, Line, operator_texts};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::state::Written;
-use afterimage_replay::steps::Operators;
 use anyhow::{Result, bail};
 
 use crate::Session;
@@ -99,8 +98,8 @@ impl FoundSlice<'_, '_> {
     /// # Errors
     /// If the recording is damaged.
     pub fn report(&self) -> Result<SliceReport> {
-        let (program, module) = (self.session.program(), self.session.bytes());
-        let operators = Operators::new(program, module, self.source);
+        let program = self.session.program();
+        let operators = self.session.operators();
         let path = self.session.path()?;
         let counts = SliceCounts::new(&self.saved.slice, program, path, &operators)?;
         let lines = self.saved.offsets.iter();

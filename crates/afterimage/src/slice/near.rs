@@ -7,7 +7,7 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::objects::Position;
 use afterimage_profile::Source;
 use afterimage_program::{FileId, Location};
-use afterimage_replay::steps::{OperatorPlace, Operators};
+use afterimage_replay::steps::OperatorPlace;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ impl NearQuery {
         if let Some(refused) = refused.filter(|_| criteria.is_empty()) {
             return Err(refused);
         }
-        let operators = Operators::new(session.program(), session.bytes(), scene.source());
+        let operators = session.operators();
         let mut origins = HashMap::new();
         let mut failed = None;
         let mut place = |function: FuncId, op: OpId| {

@@ -18,7 +18,7 @@ use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
     Activation, Bodies, Path, PathError, Piece, VariableLocation, Written,
 };
-use afterimage_replay::steps::{Operators, Range, StepsError, memory_size};
+use afterimage_replay::steps::{Range, StepsError, memory_size};
 use afterimage_replay::values::{Execution, RecordedValues};
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
@@ -184,7 +184,6 @@ fn taking<'f, 'a>(
 /// load or store, only the address counts as an operand.
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
-    let loaded = traced.module();
     let end = traced.file().end()?;
     let end = end.context("how the run ended is not in the recording")?;
     match end.ending {
@@ -217,7 +216,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let operands = 0..operands.map_or(0, |operands| operands.len());
     let taken = operands.filter(|_| thin);
     let taken = taken.filter_map(|k| criteria::of_operand(&execution, &compiled.code, k));
-    let operators = Operators::new(&loaded.program, &loaded.bytes, scene.source());
+    let operators = traced.operators();
     let operator = operators.get(function, op)?;
     let operator = operator.context("an operator that is not in the program")?;
     let ending = match traced.trap()? {

@@ -1,5 +1,7 @@
 //! Reads function bodies for the compiler.
 
+use std::sync::Arc;
+
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_numeric::{Kind, Vector, VectorLoad};
 use afterimage_program::{Callee, Function, FunctionType, Program, Slots};
@@ -15,7 +17,7 @@ pub struct Body<'a> {
     /// The operators of the function's body.
     pub operators: Vec<Operator<'a>>,
     /// The function's variables.
-    pub slots: Slots,
+    pub slots: Arc<Slots>,
     /// Whether any value may be a vector.
     pub wide: bool,
     /// The number of the function's results.
@@ -32,7 +34,7 @@ impl<'a> Body<'a> {
         bytes: &'a [u8],
         function: &'a Function,
     ) -> Result<Self, MachineError> {
-        let slots = Slots::build(program, bytes, function)?;
+        let slots = program.slots(bytes, function)?;
         let operators = program.operators(bytes, function);
         let operators = Vec::from_iter(operators.map(|(_, _, operator)| operator));
         let types = slots.locals.iter().chain(slots.at_start.values().flatten());

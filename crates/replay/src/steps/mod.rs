@@ -54,7 +54,7 @@ pub use memory::{
 };
 pub use name::name;
 pub use open::{Open, OpenActivations};
-pub use operators::{FunctionOperators, OperatorPlace, Operators};
+pub use operators::{FunctionOperators, OperatorCache, OperatorPlace, Operators};
 pub use plan::{Kind as PlanKind, Plan};
 pub use snapshots::{take_snapshots, take_snapshots_between};
 pub use step::{Step, Tried, Value, What};
