@@ -155,7 +155,7 @@ impl AnalysedCall<'_, '_> {
         for pair in watched.windows(2) {
             let found = gathered.get_mut(&key(&pair[0].line));
             let (_, line) = found.context("a line that was not gathered")?;
-            for one in pair[1].changed.iter().flatten() {
+            for one in pair[1].changed.iter().flatten().flatten() {
                 change(&mut line.changed, one);
             }
         }
@@ -178,8 +178,12 @@ impl AnalysedCall<'_, '_> {
         let kept = occurrences.rank(call.entered)?;
         let numbers = numbering(path);
         let parameters = watched.first().filter(|first| first.begins);
-        let parameters = parameters.iter().flat_map(|first| first.changed.iter());
-        let unavailable = watched.iter().find_map(|one| one.changed.as_ref().err());
+        let parameters = parameters
+            .iter()
+            .flat_map(|first| first.changed.iter().flatten());
+        let unavailable = watched
+            .iter()
+            .find_map(|one| one.changed.as_ref()?.as_ref().err());
         Ok(ActivationReport {
             function: Function::new(self.program.names, call.function),
             call: numbers.of_kept(call.function, kept),

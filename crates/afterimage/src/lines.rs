@@ -39,7 +39,8 @@ pub(crate) struct Lines<'l, 'p> {
     run: Run<'l, FileSegments>,
     folded: &'l Folded<'l>,
     wanted: WantedLines,
-    known: Result<&'p Variables<'p>, DebugError>,
+    /// The program's variables, or why there are none. `None` if no variables are wanted.
+    known: Option<Result<&'p Variables<'p>, DebugError>>,
     bodies: Bodies<'p>,
     /// The arguments of activations, by the time at which each activation began.
     given: RefCell<HashMap<u64, Option<Box<[Bits]>>>>,
@@ -100,7 +101,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             }
         };
         Ok(Self {
-            known: program.session.variables(),
+            known: Some(program.session.variables()),
             bodies: Bodies::new(program.session.program(), program.session.bytes()),
             given: RefCell::default(),
             program,
@@ -112,6 +113,14 @@ impl<'l, 'p> Lines<'l, 'p> {
             steps,
             found: VecDeque::new(),
         })
+    }
+
+    /// Leaves out the variables. Then the run is not followed.
+    pub(crate) fn without_variables(self) -> Self {
+        Self {
+            known: None,
+            ..self
+        }
     }
 
     /// Returns the next line, or `None` at the end. Looks for at most `most` lines at once.
@@ -168,8 +177,9 @@ impl<'l, 'p> Lines<'l, 'p> {
         moments.sort_unstable_by_key(|stood| stood.at);
         moments.dedup_by_key(|stood| stood.at);
         let states = match &self.known {
-            Ok(known) => self.states(known, &moments)?,
-            Err(why) => moments.iter().map(|_| Err(why.to_string())).collect(),
+            None => Vec::new(),
+            Some(Ok(known)) => self.states(known, &moments)?,
+            Some(Err(why)) => moments.iter().map(|_| Err(why.to_string())).collect(),
         };
         let state = |stood: ActivationStep| {
             let found = moments.binary_search_by_key(&stood.at, |one| one.at);
@@ -178,12 +188,15 @@ impl<'l, 'p> Lines<'l, 'p> {
         };
         let entry = |(stood, before): (ActivationStep, Option<ActivationStep>)| {
             let ActivationStep { step, entered, .. } = stood;
-            let earlier = before.map(state).transpose()?;
-            let changed = match (state(stood)?, earlier) {
-                (Ok(now), Some(Ok(before))) => Ok(changed(now, before, &step)),
-                (Ok(now), _) => Ok(begun(now)),
-                (Err(why), _) => Err(why.clone()),
+            let changed = || -> Result<_> {
+                let earlier = before.map(state).transpose()?;
+                Ok(match (state(stood)?, earlier) {
+                    (Ok(now), Some(Ok(before))) => Ok(changed(now, before, &step)),
+                    (Ok(now), _) => Ok(begun(now)),
+                    (Err(why), _) => Err(why.clone()),
+                })
             };
+            let changed = self.known.is_some().then(changed).transpose()?;
             let offset = match step.op {
                 Some(op) => self.program.operators.get(step.function, op)?,
                 None => None,

@@ -147,6 +147,17 @@ pub enum StepInto {
     Nothing,
 }
 
+/// The variables that a walk by lines shows with each line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineVariables {
+    /// The variables that changed.
+    #[default]
+    Changed,
+    /// None. The run is not followed, so the answer comes sooner.
+    Omitted,
+}
+
 /// A report of what a run executed, in order.
 pub type TraceReport = WithRows<TraceHead>;
 
@@ -165,6 +176,8 @@ pub struct TraceQuery {
     pub depth: usize,
     /// The calls to enter, at level `line`.
     pub into: StepInto,
+    /// The variables to show, at level `line`.
+    pub variables: LineVariables,
     /// The maximum number of entries.
     pub limit: Option<u64>,
 }
@@ -201,6 +214,7 @@ impl TraceQuery {
             level,
             depth: usize::MAX,
             into: StepInto::Calls,
+            variables: LineVariables::Changed,
             limit: None,
         }
     }
@@ -573,6 +587,9 @@ impl TraceQuery {
         let last = self.last.and_then(|last| usize::try_from(last).ok());
         follow(session, |run, _| {
             let mut lines = Lines::new((program, positions), run, &folded, wanted, last)?;
+            if self.variables == LineVariables::Omitted {
+                lines = lines.without_variables();
+            }
             let mut next = || lines.next(most).map_err(lines::unreadable);
             telling(&mut |to| {
                 match to {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afterimage::check::Needs;
 use afterimage::rows::Form;
-use afterimage::trace::{StepInto, TraceQuery};
+use afterimage::trace::{LineVariables, StepInto, TraceQuery};
 use anyhow::{Result, bail};
 
 use crate::arguments::{StretchArguments, ViewArguments, choices, entries};
@@ -69,6 +69,9 @@ pub(crate) struct Arguments {
     /// With --level line, step over calls, but into those of this function
     #[arg(long, value_name = "F", conflicts_with = "over")]
     into: Option<String>,
+    /// With --level line, leave out the variables. The answer comes sooner
+    #[arg(long)]
+    no_variables: bool,
     /// Show at most N entries, or all
     #[arg(long, value_name = "N|all", value_parser = limit)]
     limit: Option<Limit>,
@@ -153,6 +156,11 @@ impl Arguments {
                 None if self.over => StepInto::Nothing,
                 None => StepInto::Calls,
             },
+            variables: if self.no_variables {
+                LineVariables::Omitted
+            } else {
+                LineVariables::Changed
+            },
             limit: self.entries(),
         }
     }
@@ -200,6 +208,9 @@ fn check(arguments: &Arguments) -> Result<()> {
     let steps = arguments.over || arguments.into.is_some();
     if steps && arguments.level != Level::Line {
         bail!("--over and --into need --level line");
+    }
+    if arguments.no_variables && arguments.level != Level::Line {
+        bail!("--no-variables needs --level line");
     }
     if arguments.function.is_some() && (arguments.over || arguments.into.is_some()) {
         bail!("--function shows the lines of one function: leave out --over and --into");

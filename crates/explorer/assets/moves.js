@@ -37,7 +37,7 @@ export const line = (back, over) => moved(async () => {
 async function neighbour(back, over, asks) {
   const now = known.moment;
   const options = back ? { to: focus.at, reverse: true } : { from: focus.at };
-  const { rows } = await asks("trace", { level: "line", ...options, over, limit: 4 });
+  const { rows } = await asks("trace", { level: "line", "no-variables": true, ...options, over, limit: 4 });
   const is = (/** @type {any} */ row) => back
     ? row.t < now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset < now.offset)
     : row.t > now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset > now.offset);
@@ -86,7 +86,7 @@ export const out = (back) => moved(async () => {
   const call = await ask("calls", { function: `func[${inner.function.index}]`, call: by.doc.by }, "move");
   const end = call.doc.stack[0].end_t;
   if (end === null || end >= known.moment.length) return say("The call did not return: the run ended in it.");
-  const { rows } = await ask("trace", { level: "line", from: `t=${end + 1}`, limit: 1 }, "move");
+  const { rows } = await ask("trace", { level: "line", "no-variables": true, from: `t=${end + 1}`, limit: 1 }, "move");
   if (!rows.length) return say("The run ended before another line was executed.");
   await goto(rows[0].t, rows[0].offset);
 });

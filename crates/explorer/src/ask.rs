@@ -23,7 +23,7 @@ use afterimage::present::{
 use afterimage::profile::location::Occurrence;
 use afterimage::profile::{By, CodeFilter, Sort};
 use afterimage::rows::{Form, Output};
-use afterimage::trace::{Bounds, Level, StepInto, TraceQuery};
+use afterimage::trace::{Bounds, Level, LineVariables, StepInto, TraceQuery};
 use afterimage::values::{ConditionQuery, Detail, Instances, Wanted};
 use afterimage::why::show;
 use afterimage::why::{Byte, WhyAbout, WhyQuery};
@@ -542,6 +542,11 @@ impl Exchange<'_> {
                 (Some(function), _) => StepInto::Function(function),
                 (None, true) => StepInto::Nothing,
                 (None, false) => StepInto::Calls,
+            },
+            variables: if parameters.flag("no-variables")? {
+                LineVariables::Omitted
+            } else {
+                LineVariables::Changed
             },
             limit: Some(parameters.number("limit")?.unwrap_or(ROWS).min(MOST_ROWS)),
             bounds: self.bounds(),

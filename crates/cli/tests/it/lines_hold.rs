@@ -292,6 +292,12 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         }
         assert_eq!(shown.next(), None);
 
+        let mut bare = rows.clone();
+        for row in &mut bare {
+            row.as_object_mut().unwrap().remove("changed");
+        }
+        assert_eq!(stepped(&sandbox, "--over --from run --no-variables"), bare);
+
         let mut backwards = stepped(&sandbox, "--over --from run --to end --reverse");
         backwards.reverse();
         let inside = stepped(&sandbox, "--from run");

@@ -43,8 +43,8 @@ pub struct LineEntry {
     /// Whether it is the activation's first line.
     pub begins: bool,
     /// The variables that changed since the activation's previous line or, at its first line, the
-    /// parameters. An error says why the variables are unknown.
-    pub changed: Result<Vec<ChangedVariable>, String>,
+    /// parameters. `None` if they were not requested. An error says why they are unknown.
+    pub changed: Option<Result<Vec<ChangedVariable>, String>>,
 }
 
 /// A variable that changed.
@@ -82,7 +82,7 @@ pub struct LineRow {
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
     /// The variables that changed since the activation's previous line or, at its first line, the
-    /// parameters.
+    /// parameters. Absent if they are unknown or were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
     /// Why these variables are unknown.
@@ -107,7 +107,7 @@ impl From<&LineEntry> for LineRow {
             variable: StateVariable::from(&changed.now),
             before: changed.before.clone(),
         };
-        let changed = entry.changed.as_ref();
+        let changed = entry.changed.as_ref().map(Result::as_ref).transpose();
         Self {
             t: entry.time,
             depth: entry.depth,
@@ -120,8 +120,11 @@ impl From<&LineEntry> for LineRow {
             begins: entry.begins,
             offset: entry.offset.map(|offset| offset.0),
             source: Some(entry.line.clone()),
-            changed: changed.ok().map(|all| all.iter().map(row).collect()),
             unavailable: changed.err().cloned(),
+            changed: changed
+                .ok()
+                .flatten()
+                .map(|all| all.iter().map(row).collect()),
         }
     }
 }
@@ -386,7 +389,7 @@ impl<'s> Lines<'s> {
             "", ""
         );
         writeln!(out, "{}", style.cut(line.trim_end()))?;
-        if let Err(why) = &entry.changed
+        if let Some(Err(why)) = &entry.changed
             && self.said.as_ref() != Some(why)
         {
             writeln!(out, "{:time$}  {indent}  {}", "", plain(why))?;
@@ -406,7 +409,7 @@ impl LineEntry {
             return format!("{inlined}, inlined in {name}");
         }
         match (&self.changed, self.begins) {
-            (Ok(parameters), true) => {
+            (Some(Ok(parameters)), true) => {
                 let own = parameters.iter().filter(|one| one.now.parameter);
                 let one = |one: &ChangedVariable| format!("{}={}", named(&one.now), one.now.brief);
                 format!(
@@ -414,14 +417,15 @@ impl LineEntry {
                     plain(&Vec::from_iter(own.map(one)).join(", "))
                 )
             }
-            (Err(_), true) => format!("{name}()"),
+            (Some(Err(_)), true) => format!("{name}()"),
+            (None, true) => name,
             (_, false) => format!("in {name}, called at t={}", grouped(self.entered)),
         }
     }
 
     /// Writes the variables that changed.
     fn changed_text(&self) -> String {
-        let Ok(changed) = &self.changed else {
+        let Some(Ok(changed)) = &self.changed else {
             return String::new();
         };
         // The parameters are in the heading.
