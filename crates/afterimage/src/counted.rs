@@ -144,7 +144,7 @@ pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a P
 pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     match argument {
         Some(argument) => {
-            bail!("{why}, so nothing runs that could take the argument {argument:?}")
+            bail!("{why}, so no program runs and the argument {argument:?} has no use")
         }
         None => Ok(()),
     }

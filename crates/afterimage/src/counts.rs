@@ -83,9 +83,10 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
         let progress = monitor.begin(Work::Question("checking every block"), events);
         let checked = check_blocks(&again.run(&progress), &lens.counts);
         let checked = checked.map_err(cancelled("the counts"))?;
-        session.remark(format!(
-            "a counter in each of {checked} blocks agrees with the derived counts"
-        ));
+        session.remark(match checked {
+            1 => "the counter of the block agrees with the derived counts".to_owned(),
+            _ => format!("the counters of all {checked} blocks agree with the derived counts"),
+        });
     }
     match file.counts()? {
         Some(kept) if kept.counts == lens.counts => {}

@@ -195,7 +195,7 @@ pub(crate) fn drop_words(
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
         // The old file remains unchanged, with the path and the words.
         Err(TraceError::Stopped) => {
-            let how = "while the words of the path were dropped: they stay".to_owned();
+            let how = "while the path that the run wrote was being removed; it stays in the recording".to_owned();
             return Err(Reason::Cancelled { how });
         }
         Err(error) => {

@@ -487,8 +487,8 @@ fn how_likely(rows: &[Row]) -> String {
     text
 }
 
-/// Returns the number of matches that would be right if the counterparts of all other statements
-/// were known.
+/// Returns a table with the shares of matches that would be right if the counterparts of all other
+/// statements were known.
 fn if_others_were_right(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## If all others were right\n\n\

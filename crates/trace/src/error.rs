@@ -140,7 +140,7 @@ pub enum TraceError {
     Missing(Kind),
     /// The program's inputs were removed, and with them the boundary log.
     #[error(
-        "`afterimage strip --inputs` removed what the program was given, so its run cannot be executed or followed again"
+        "`afterimage strip --inputs` removed the program's input, so its run cannot be executed or followed again"
     )]
     WithoutInputs,
     /// The section's last chunk is missing, because writing was interrupted.

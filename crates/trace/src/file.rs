@@ -280,7 +280,7 @@ impl TraceFile {
 }
 
 impl Inner {
-    /// Returns the bytes of the complete state.
+    /// Returns the bytes of the file, at least up to the end of the last complete state.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {
             Data::Mapped(map) => map,

@@ -239,7 +239,7 @@ impl<'a> Debugger<'a> {
                 if self.run.program.function(function).is_none() {
                     let name = self.program.names.function(function);
                     bail!(
-                        "{name} is imported: its calls are not part of the path; stop at its callers"
+                        "{name} is imported, so its calls are not part of the path; stop at its callers"
                     );
                 }
                 let calls = self.path().activations(function)?;
@@ -487,9 +487,10 @@ impl<'a> Debugger<'a> {
         point.condition.as_ref()
     }
 
-    /// Returns the positions at which a point stops the run, after the first of two positions and
-    /// up to the second, in order of time. Returns at most `most` positions, those nearest to the
-    /// first of the two.
+    /// Returns the positions at which a point stops the run on the way from the first of two
+    /// positions (exclusive) to the second (inclusive). They are in the order in which they are
+    /// reached: the latest first if the second position is the earlier one. Returns at most `most`
+    /// positions, those nearest to the first of the two.
     ///
     /// # Errors
     /// Like [`run_to`](Self::run_to).

@@ -297,7 +297,7 @@ pub(super) fn known(
     for (function, op) in operators {
         let Some(defined) = loaded.program.function(function) else {
             bail!(
-                "{} is imported: it has no variables here",
+                "{} is imported, so its variables are not in this module",
                 names.function(function)
             );
         };

@@ -105,12 +105,12 @@ pub(crate) fn measure(
         found.push(milliseconds(start));
         ensure!(
             by_trace(&paths, &numbers) == blocks,
-            "{function} has other path traces in the recording than in the compacted file"
+            "{function} has different path traces in the recording and in the compacted file"
         );
         if let Some(scan) = raw.scans.iter().find(|scan| scan.function == function) {
             ensure!(
                 scan.found == blocks,
-                "{function} has other path traces in the raw trace than in the compacted file"
+                "{function} has different path traces in the raw trace and in the compacted file"
             );
         }
     }

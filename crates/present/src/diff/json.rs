@@ -79,9 +79,9 @@ impl DiffEndings {
 pub struct DiffFirst {
     /// The number of the differing operator's execution, from 1.
     pub number: u64,
-    /// The step of the first execution; `null` if it has ended.
+    /// The step of the first run; `null` if that run has ended.
     pub a: Option<StepRow>,
-    /// The step of the second execution; `null` if it has ended.
+    /// The step of the second run; `null` if that run has ended.
     pub b: Option<StepRow>,
     /// The differing bytes, if the host wrote or read different bytes at the same place.
     pub bytes: Option<DiffBytes>,
