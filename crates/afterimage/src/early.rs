@@ -228,7 +228,7 @@ impl Early<'_> {
     }
 }
 
-/// The stretches of a path, whose segments are made from the path's words.
+/// The stretches of the path that a run wrote. Segments are made from them.
 #[derive(Debug)]
 struct FromWords(Stretches);
 
@@ -243,7 +243,7 @@ impl MakeSegment for FromWords {
 }
 
 /// Opens the path of a run and makes its segments on demand, at most `most` of them. Returns `None`
-/// if the file has no words of the path.
+/// if the run did not write its path to the file.
 fn path_from_words(
     file: &TraceFile,
     module: &Arc<Module>,
@@ -362,16 +362,16 @@ fn on_path<T>(
 /// The way to make snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshotting {
-    /// By running the program again. This also writes the words of the path.
+    /// By running the program again. This run also writes its path.
     Executed(Spacing),
-    /// By following the run along the words of its path, with about this many blocks between
+    /// By following the run along the path that it wrote, with about this many blocks between
     /// snapshots. This is slow.
     Followed(u64),
 }
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
 /// written. Returns `None` if there are snapshots already, or if they cannot be made in this way.
-/// This may be because of the program, or because the file lacks the words of the path.
+/// The reason may be the program, or that the run did not write its path to the file.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.

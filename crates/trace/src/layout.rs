@@ -62,7 +62,7 @@ impl Kind {
     /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
     /// the latest [`Kind::PATHS`].
     pub const PATH_INDEX: Kind = Kind(7);
-    /// The words of the path written by the probes of a live run, before compaction into
+    /// The path as the probes of a live run wrote it, in 64-bit words, before compaction into
     /// [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
     /// A whole execution trace, with one epoch or a part of an epoch per chunk. Only the latest

@@ -199,7 +199,7 @@ struct Shown<'t> {
     last: VecDeque<(LeftOut, WhyEntry)>,
     /// The number of entries that are not shown.
     between: u64,
-    /// The library steps that were left out since the last entry.
+    /// The library steps that were left out after the last entry.
     folded: LeftOut,
     /// The number of further library steps to show at the beginning, plus 1.
     check: usize,

@@ -14,9 +14,9 @@ use afterimage_replay::steps::{Level, Step, Steps, Wanted, What, Within};
 /// The first difference between two executions. Everything before it is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The step of the first execution. `None` if that execution has ended.
+    /// The step of the first run. `None` if that run has ended.
     pub a: Option<Step>,
-    /// The step of the second execution. `None` if that execution has ended.
+    /// The step of the second run. `None` if that run has ended.
     pub b: Option<Step>,
     /// The differing bytes, if the host writes or reads the same place in both executions.
     pub bytes: Option<HostBytes>,

@@ -104,7 +104,7 @@ impl Scheme {
 }
 
 impl Prepared {
-    /// Runs the program. `words` receives the written words, on another thread.
+    /// Runs the program. `words` receives the words that the probes write, on another thread.
     pub(crate) fn run(
         &self,
         command: &Command,

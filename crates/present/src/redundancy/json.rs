@@ -30,7 +30,7 @@ pub struct RedundancyDocument {
     pub executions: u64,
     /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// The number of executions for which the value was available since the load's own call began.
+    /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The number of statements executed in the whole run, without moves and constants.
@@ -55,7 +55,7 @@ pub struct RedundantOperator {
     pub executions: u64,
     /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// The number of executions for which the value was available since the load's own call began.
+    /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The result by the path alone, for the first 20 operators or the number that `--limit` gives.
