@@ -203,7 +203,7 @@ impl<W: Write + Send + 'static> Client<W> {
         self.cancelled.swap(false, Ordering::Relaxed)
     }
 
-    /// Returns a monitor that reports a session's builds to the client.
+    /// Returns a monitor that sends a session's notes to the client.
     pub(crate) fn monitor(&self) -> Telling<W> {
         Telling(Arc::clone(&self.out))
     }
@@ -250,7 +250,7 @@ fn listen(mut input: impl BufRead, to: &Sender<Incoming>, cancelled: &AtomicBool
     }
 }
 
-/// Reports a session's builds to a client.
+/// Sends a session's notes to a client.
 pub(crate) struct Telling<W>(Arc<Mutex<Out<W>>>);
 
 impl<W: Write + Send> Monitor for Telling<W> {

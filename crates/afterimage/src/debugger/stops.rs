@@ -136,8 +136,8 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// The position where the run stopped, or `None` if it reached its end or beginning without
-    /// stopping.
+    /// The position where the run stopped, or `None` if it reached its end, its beginning or the
+    /// given bound without stopping.
     pub at: Option<Position>,
     /// The indices of the points that stopped the run there.
     pub points: Vec<usize>,
@@ -180,7 +180,8 @@ impl<'a> Debugger<'a> {
     /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
-    /// If the program has no such place or variable, or the condition or the hit count is invalid.
+    /// If the program has no such place, the condition or the hit count is invalid, or one of them
+    /// is given for writes.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -608,7 +609,7 @@ pub struct LineMoment {
     pub count: u64,
     /// The line's number.
     pub line: u32,
-    /// A word for the execution, such as "first" or "last".
+    /// `"next"`, `"previous"`, `"first"` or `"last"`.
     pub which: &'static str,
 }
 
