@@ -401,7 +401,7 @@ fn of_hot<'a>(
     PathsDocument::new(names, "hot", PathsTotals::Hot(totals), available, rows)
 }
 
-/// The pattern and its occurrences.
+/// The pattern, and the number of its occurrences.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundTotals {
     /// Its parts.

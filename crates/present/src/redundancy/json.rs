@@ -23,7 +23,8 @@ pub struct RedundancyDocument {
     /// function count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loads: Option<u64>,
-    /// The number of pure operators that were executed.
+    /// The number of distinct pure operators that were executed. With `--function`, only operators
+    /// of this function count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expressions: Option<u64>,
     /// The number of executions.
@@ -78,7 +79,7 @@ pub struct RedundantOperator {
 pub struct RedundancyByPath {
     /// The number of redundant executions.
     pub redundant: u64,
-    /// The number of queries raised.
+    /// The number of queries that the analysis raised.
     pub queries: u64,
     /// The sources of the value.
     pub sources: Vec<RedundancyPathSource>,
