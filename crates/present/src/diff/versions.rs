@@ -139,7 +139,7 @@ fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Returns follow-up questions as commands: about the end of one of the executions, the output, the
+/// Returns follow-up questions as commands: about the end of one of the runs, the output, the
 /// first divergence, and the first suspect.
 ///
 /// # Errors

@@ -358,7 +358,7 @@ pub struct HotRow {
     pub blocks: Vec<u32>,
     /// Whether it ends with a call.
     pub calls: bool,
-    /// The block with which its activation continues.
+    /// The block with which its activation continues; `null` if the activation ends.
     pub next: Option<u32>,
     /// The number of executions.
     pub count: u64,
