@@ -48,7 +48,7 @@ struct Row {
     executed: [u64; 2],
     /// The number of distinct statements that the optimised version executed, including libraries.
     distinct: usize,
-    /// Statements in functions that were recompiled.
+    /// The number of statements in functions that were recompiled.
     own: u64,
     true_counterpart: u64,
     matched: u64,
