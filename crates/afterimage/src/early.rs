@@ -45,7 +45,7 @@ pub(crate) struct Early<'a> {
     path: OnceCell<RecordedPath>,
 }
 
-/// Passes a recording to `ask` if it has snapshots and the words of its path, but no values.
+/// Passes a recording to `ask` if it has snapshots and the path that a run wrote, but no values.
 /// Returns `None` for other recordings.
 ///
 /// # Errors
@@ -474,8 +474,8 @@ fn ensure_spaced(session: &Session, spacing: Spacing) -> Result<()> {
     }
 }
 
-/// Makes snapshots by running the program again, and adds the words of its path to the file.
-/// Returns `None` if that is impossible for this program or run.
+/// Makes snapshots by running the program again, and adds the path that this run writes to the
+/// file. Returns `None` if that is impossible for this program or run.
 fn executed(
     session: &Session,
     file: &TraceFile,
@@ -522,8 +522,8 @@ fn executed(
     Ok(Some(complete?))
 }
 
-/// Makes snapshots about `every` blocks apart by following the run. Returns `None` if the words of
-/// the path do not exist.
+/// Makes snapshots about `every` blocks apart by following the run. Returns `None` if no run wrote
+/// its path to the file.
 fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<SnapshotBuilder>> {
     let live = LivePath::open(file, session.bytes(), session.program())?;
     let Some(live) = live else {
