@@ -168,8 +168,9 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns the counts of a recording. Executes the run again, as `counting` says, if the
-    /// recording does not contain them. `name` is the recording's name in messages.
+    /// Returns the counts of a recording. If `counting` is given, executes the run again with it
+    /// and checks or stores the counts. Otherwise executes the run again only if the recording does
+    /// not contain them. `name` is the recording's name in messages.
     ///
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.
