@@ -348,7 +348,8 @@ pub(super) fn known(
     }
 }
 
-/// Returns all times at which the run was at a place, and the noun for such a time.
+/// Returns all times at which the run was at a place, and the verb for messages: "called",
+/// "executed" or "arrived at".
 pub(super) fn occasions<'v, 's: 'v>(
     traced: &'s Session,
     values: &RecordedValues<'v>,
