@@ -271,7 +271,7 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// Returns the position in the form that commands take, such as `@0x1f3#7`.
+    /// Returns the position as commands accept it: for example, `@0x1f3#7`.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -410,9 +410,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the position of an operator's execution in the block at `time`, in the notation that
-    /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. Returns `None` if the operator is
-    /// in no block, or its block was not executed at that time.
+    /// Returns the position of an operator's execution in the block at `time`, as
+    /// [`statement`](Self::statement) accepts it: for example, `@0x1f3#3`. Returns `None` if the
+    /// operator is in no block, or its block was not executed at that time.
     ///
     /// # Errors
     /// If the path cannot be read.
