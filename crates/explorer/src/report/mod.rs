@@ -209,7 +209,7 @@ fn functions(out: &mut dyn Write, session: &Session, names: &NamesDocument) -> R
     })
 }
 
-/// Formats a line, with the part of its path that identifies the file.
+/// Formats a line as the file's name and the line's number.
 fn line(source: &Value) -> String {
     let file = source["file"].as_str().unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or(file);
