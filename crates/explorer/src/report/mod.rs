@@ -143,7 +143,8 @@ fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
 
-/// Returns a table of the user's own code and, folded, the same table of all code.
+/// Writes a table of the user's own code. If the same table of all code differs, also writes that,
+/// folded.
 fn mine_first(
     out: &mut dyn Write,
     session: &Session,
