@@ -41,7 +41,7 @@ pub enum PatternTextError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// The function is imported, so it has no blocks.
-    #[error("{0} is imported: it has no blocks here")]
+    #[error("{0} is imported, so its blocks are not in this module")]
     Imported(String),
     /// The function does not have this block.
     #[error("{function} has no block {block}: its blocks are 0 to {last}")]

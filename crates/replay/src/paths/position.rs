@@ -156,7 +156,7 @@ pub enum PositionError<E: Error + 'static> {
         number: u64,
     },
     /// The function is imported, and the path does not contain the host's functions.
-    #[error("{0} is imported: its calls are not part of the path; see its callers")]
+    #[error("{0} is imported, so its calls are not part of the path; see its callers")]
     Imported(String),
     /// The operator does not belong to a block.
     #[error(
