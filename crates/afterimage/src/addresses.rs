@@ -345,7 +345,7 @@ fn sites(program: NamedProgram<'_>, text: &str, place: &Place) -> Result<Vec<Acc
         Place::Line(_, operators) => operators.clone(),
         Place::Function(function) => {
             let Some(known) = loaded.program.function(*function) else {
-                bail!("{text} is imported: its loads and stores are not in this module");
+                bail!("{text} is imported, so its loads and stores are not in this module");
             };
             let all = (0..known.operators).map(OpId::from_u32);
             all.map(|op| (*function, op)).collect()

@@ -15,11 +15,11 @@ use crate::monitor::{Monitor, Note};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Opens the file to add something to it. `lost` names what is lost if opening fails. Waits while
-/// another process is adding something. Returns `None` if another process has added something since
-/// the file was opened as `seen`, because it may be the same data.
+/// another process is adding something, but not for a recorder. Returns `None` if another process
+/// has added something since the file was opened as `seen`, because it may be the same data.
 ///
 /// # Errors
-/// If the file cannot be written, or is a different file from `seen`.
+/// If the file cannot be written, is a different file from `seen`, or is still being recorded.
 pub fn append_to(
     at: &Path,
     seen: &TraceFile,

@@ -49,8 +49,8 @@ pub fn places<'t>(
     Ok(())
 }
 
-/// Refuses a run that ended normally, or was stopped from outside or by the host, and suggests
-/// another question.
+/// Refuses a run that returned, was stopped from outside, or ended with a failed host call.
+/// Suggests another question.
 ///
 /// # Errors
 /// If nothing killed the program, or the data about the end of the run is damaged.

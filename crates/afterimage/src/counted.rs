@@ -144,7 +144,7 @@ pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a P
 pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     match argument {
         Some(argument) => {
-            bail!("{why}, so nothing runs that could take the argument {argument:?}")
+            bail!("{why}, so no program runs and the argument {argument:?} has no use")
         }
         None => Ok(()),
     }
@@ -168,8 +168,9 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns the counts of a recording. Executes the run again, as `counting` says, if the
-    /// recording does not contain them. `name` is the recording's name in messages.
+    /// Returns the counts of a recording. If `counting` is given, executes the run again with it
+    /// and checks or stores the counts. Otherwise executes the run again only if the recording does
+    /// not contain them. `name` is the recording's name in messages.
     ///
     /// # Errors
     /// If the run cannot be executed again, or its end is unknown.

@@ -22,8 +22,8 @@ use crate::session::Session;
 pub struct Counting<'a> {
     /// The placement of counters.
     pub placement: CounterPlacement,
-    /// An earlier recording of the same program, with its path. Its counts show where counters are
-    /// cheap.
+    /// An earlier recording of the same program: its file name and its contents. Its counts show
+    /// where counters are cheap.
     pub weights: Option<(&'a Path, &'a TraceFile)>,
 }
 
@@ -41,8 +41,8 @@ pub enum CounterPlacement {
     Checked,
 }
 
-/// Returns the number of executions of each block. If the counts are not in the file, makes them by
-/// running the program again, and stores them. Returns `None` if the end of the run is unknown.
+/// Returns the exact counts of the run. If the counts are not in the file, makes them by running
+/// the program again, and stores them. Returns `None` if the end of the run is unknown.
 pub(crate) fn ensure_counts(session: &Session) -> Result<Option<Counts>, Reason> {
     match session.newest().counts()? {
         Some(lens) => Ok(Some(lens.counts)),
@@ -83,9 +83,10 @@ pub(crate) fn made(session: &Session, counting: &Counting<'_>) -> Result<Option<
         let progress = monitor.begin(Work::Question("checking every block"), events);
         let checked = check_blocks(&again.run(&progress), &lens.counts);
         let checked = checked.map_err(cancelled("the counts"))?;
-        session.remark(format!(
-            "a counter in each of {checked} blocks agrees with the derived counts"
-        ));
+        session.remark(match checked {
+            1 => "the counter of the block agrees with the derived counts".to_owned(),
+            _ => format!("the counters of all {checked} blocks agree with the derived counts"),
+        });
     }
     match file.counts()? {
         Some(kept) if kept.counts == lens.counts => {}

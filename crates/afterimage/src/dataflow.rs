@@ -138,7 +138,10 @@ impl DataflowQuery {
                     let all = (0..known.operators).map(|op| (function, OpId::from_u32(op)));
                     (all.collect(), true)
                 }
-                None => bail!("{} is imported: it has no operators here", written.at),
+                None => bail!(
+                    "{} is imported, so its operators are not in this module",
+                    written.at
+                ),
             },
         };
         if one.is_some() && asked.len() > 1 {

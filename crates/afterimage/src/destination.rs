@@ -1,4 +1,4 @@
-//! Writes reports to files and streams, either completely or not at all.
+//! Writes reports to files and streams. A file is written completely or not at all.
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Read as _, Write};

@@ -45,7 +45,7 @@ pub(crate) struct Early<'a> {
     path: OnceCell<RecordedPath>,
 }
 
-/// Passes a recording to `ask` if it has snapshots and the words of its path, but no values.
+/// Passes a recording to `ask` if it has snapshots and the path that a run wrote, but no values.
 /// Returns `None` for other recordings.
 ///
 /// # Errors
@@ -228,7 +228,7 @@ impl Early<'_> {
     }
 }
 
-/// The stretches of a path, whose segments are made from the path's words.
+/// The stretches of the path that a run wrote. Segments are made from them.
 #[derive(Debug)]
 struct FromWords(Stretches);
 
@@ -243,7 +243,7 @@ impl MakeSegment for FromWords {
 }
 
 /// Opens the path of a run and makes its segments on demand, at most `most` of them. Returns `None`
-/// if the file has no words of the path.
+/// if the run did not write its path to the file.
 fn path_from_words(
     file: &TraceFile,
     module: &Arc<Module>,
@@ -362,16 +362,16 @@ fn on_path<T>(
 /// The way to make snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshotting {
-    /// By running the program again. This also writes the words of the path.
+    /// By running the program again. This run also writes its path.
     Executed(Spacing),
-    /// By following the run along the words of its path, with about this many blocks between
+    /// By following the run along the path that it wrote, with about this many blocks between
     /// snapshots. This is slow.
     Followed(u64),
 }
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
 /// written. Returns `None` if there are snapshots already, or if they cannot be made in this way.
-/// This may be because of the program, or because the file lacks the words of the path.
+/// The reason may be the program, or that the run did not write its path to the file.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
@@ -474,8 +474,8 @@ fn ensure_spaced(session: &Session, spacing: Spacing) -> Result<()> {
     }
 }
 
-/// Makes snapshots by running the program again, and adds the words of its path to the file.
-/// Returns `None` if that is impossible for this program or run.
+/// Makes snapshots by running the program again, and adds the path that this run writes to the
+/// file. Returns `None` if that is impossible for this program or run.
 fn executed(
     session: &Session,
     file: &TraceFile,
@@ -522,8 +522,8 @@ fn executed(
     Ok(Some(complete?))
 }
 
-/// Makes snapshots about `every` blocks apart by following the run. Returns `None` if the words of
-/// the path do not exist.
+/// Makes snapshots about `every` blocks apart by following the run. Returns `None` if no run wrote
+/// its path to the file.
 fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<SnapshotBuilder>> {
     let live = LivePath::open(file, session.bytes(), session.program())?;
     let Some(live) = live else {

@@ -28,7 +28,7 @@ pub enum FileError {
     NoProgram(String),
 }
 
-/// A loaded program: its bytes, and the parsed module.
+/// A loaded program: the path from which it was read, and the parsed module.
 pub struct Loaded {
     /// The path of the program, or of the recording that contains it.
     pub path: PathBuf,

@@ -125,7 +125,7 @@ impl Filters {
         };
         let left_out: BTreeSet<FuncId> = all.clone().filter(is_left_out).collect();
         if left_out.len() == all.len() {
-            bail!("this leaves out all functions");
+            bail!("--include and --exclude leave out all functions");
         }
         let words = Self {
             include: self.include.clone(),

@@ -24,7 +24,7 @@ pub enum LiveLens {
     Nothing,
     /// Exact execution counts.
     Counts,
-    /// The words of the path.
+    /// The path, as written by probes.
     Path,
 }
 

@@ -103,7 +103,7 @@ pub enum Note {
         /// The number of blocks of the run.
         blocks: u64,
     },
-    /// The path was built, but the words that the run wrote of it could not be dropped.
+    /// The path was built, but the path that the run wrote could not be removed.
     WordsStay {
         /// The reason.
         why: String,
@@ -112,7 +112,8 @@ pub enum Note {
     SnapshotsTaken {
         /// The number of snapshots.
         snapshots: usize,
-        /// The size in bytes of the snapshots, the written words of the path and its stretches.
+        /// The size in bytes of the snapshots, of the path that the run wrote, and of its
+        /// stretches.
         bytes: u64,
     },
     /// Counts could not be added to the file.

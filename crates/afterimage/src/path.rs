@@ -177,8 +177,8 @@ fn build(
     build_paths(run, counts, filter, out).map_err(cancelled("the path"))
 }
 
-/// Drops the path words that the live run wrote, after the path was built. Re-execution can write
-/// them again.
+/// Removes the path data that the live run wrote, after the path has been built from it.
+/// Re-execution can write it again.
 pub(crate) fn drop_words(
     at: &Path,
     monitor: &dyn Monitor,
@@ -191,11 +191,13 @@ pub(crate) fn drop_words(
     }
     let stop = cancel.unwrap_or(&NEVER);
     match TraceWriter::rewrite_without(at, &[Kind::PATH_WORDS], stop) {
-        // Another question is adding data to the recording, so the words stay.
+        // Another question is adding data to the recording, so the data stays.
         Ok(()) | Err(TraceError::BeingWritten(_)) => {}
-        // The old file remains unchanged, with the path and the words.
+        // The old file remains unchanged, with the path and the data that the run wrote for it.
         Err(TraceError::Stopped) => {
-            let how = "while the words of the path were dropped: they stay".to_owned();
+            let how =
+                "while the path that the run wrote was being removed; it stays in the recording"
+                    .to_owned();
             return Err(Reason::Cancelled { how });
         }
         Err(error) => {

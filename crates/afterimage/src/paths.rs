@@ -70,7 +70,10 @@ impl PathsQuery {
         if let Some(function) = function
             && program.function(function).is_none()
         {
-            bail!("{} is imported: it has no paths", names.function(function));
+            bail!(
+                "{} is imported, so it has no paths",
+                names.function(function)
+            );
         }
         let path = session.ensure_path()?;
         let folded = Folded::if_any(source, &self.code);

@@ -159,7 +159,7 @@ pub fn nameless_statements<'a>(
         Place::Function(function) => {
             if loaded.program.function(function).is_none() {
                 bail!(
-                    "{} is imported: it has no statements here",
+                    "{} is imported, so its statements are not in this module",
                     names.function(function)
                 );
             }
@@ -292,7 +292,7 @@ pub fn chosen<'f, 'a>(
                 match most {
                     0 => bail!("no statement at {at} was ever executed"),
                     _ => bail!(
-                        "no statement at {at} was executed that often: at most {}",
+                        "no statement at {at} was executed that often, but at most {}",
                         times(most)
                     ),
                 }

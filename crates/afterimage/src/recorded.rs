@@ -3,8 +3,8 @@
 use afterimage_record::{RecordError, Uncertain};
 use afterimage_trace::{Interrupter, RawValue};
 
-/// Returns a remark for a recording that may name the wrong operator for its trap. Returns an empty
-/// text if no remark is needed.
+/// Returns a remark for a recording that may name the wrong operator for its trap, or that lacks
+/// the end of its run.
 pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     let what = if uncertain.in_block {
         "the recording may name the wrong operator: not the load that trapped, but one that \

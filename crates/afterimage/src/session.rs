@@ -543,8 +543,8 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Builds the path of a run that has just ended, from the words that the run wrote, and then
-    /// drops the words.
+    /// Builds the path of a run that has just ended from the data that the run wrote for it, and
+    /// then removes that data from the recording.
     ///
     /// # Errors
     /// As for [`ensure_path`](Self::ensure_path).
@@ -556,7 +556,8 @@ impl Session {
         self.named(dropped)
     }
 
-    /// Adds values.
+    /// Adds values. Returns `false` if another process has already added data that makes this
+    /// unnecessary.
     ///
     /// # Errors
     /// As for [`ensure_values`](Self::ensure_values).
@@ -570,9 +571,9 @@ impl Session {
         Ok(self.named(added)? == Added::Here)
     }
 
-    /// Returns the number of executions of each block. If the file has no counts, makes them by
-    /// running the program again. Returns `None` if the recording was cut off before the end of the
-    /// run was written.
+    /// Returns the exact counts of the run. If the file has no counts, makes them by running the
+    /// program again. Returns `None` if the recording was cut off before the end of the run was
+    /// written.
     ///
     /// # Errors
     /// If the run cannot be executed again.

@@ -268,7 +268,7 @@ impl TraceQuery {
             return self.use_last(session, level, count);
         }
         let blocks = self.level == Level::Block;
-        // The words do not say when open activations began.
+        // The data that the live run wrote does not say when open activations began.
         if !matches!(self.level, Level::Block | Level::Path) || self.function.is_some() {
             return Ok(false);
         }

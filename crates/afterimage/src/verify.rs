@@ -87,7 +87,8 @@ pub fn verify(
     monitor: &dyn Monitor,
 ) -> Result<VerifyReport> {
     let found = file.verify();
-    // In a recording that was cut off, the log and the words of the path lack their last chunk.
+    // In a recording that was cut off, the log and the path that the run wrote lack their last
+    // chunk.
     let torn = |rule| !found.ended && rule == Rule::Complete;
     let findings = found.findings.iter().filter(|one| !torn(one.rule));
     let mut report = VerifyReport {

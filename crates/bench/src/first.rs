@@ -43,7 +43,8 @@ struct Row {
     /// Seconds to compile the code that watches bytes, which some questions need.
     watching: f64,
     answers: Vec<Answer>,
-    /// The size of the recording in bytes, before and after the questions.
+    /// The size of the recording in bytes before any question, and the largest size after two
+    /// questions of a kind.
     bytes: [u64; 2],
 }
 

@@ -212,7 +212,7 @@ struct Matched {
     accuracy: Accuracy,
 }
 
-/// Matches pairs by weights, on all processors.
+/// Matches pairs by weights, on two threads.
 fn matched(
     pairs: &[[PathBuf; 2]],
     weights: impl Fn(usize) -> Weights + Sync,

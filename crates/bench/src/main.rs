@@ -1,8 +1,8 @@
-//! Measures the cost of recording and counting on real programs.
+//! Measures recording, counting and answering questions on real programs.
 //!
-//! Everything is compared with the plain module, which has no epochs, no fuel and no NaN
-//! canonicalisation. The variants run in turn in the same process, and the benchmark measures the
-//! processor time of the guest's thread.
+//! Costs at run time are ratios to the plain module, which has no epochs, no fuel and no NaN
+//! canonicalisation. The variants of a module run in turn in the same process, and the benchmark
+//! measures the processor time of the guest's thread.
 
 mod calibrate;
 mod corpus;

@@ -48,7 +48,7 @@ struct Row {
     executed: [u64; 2],
     /// The number of distinct statements that the optimised version executed, including libraries.
     distinct: usize,
-    /// Statements in functions that were recompiled.
+    /// The number of statements in functions that were recompiled.
     own: u64,
     true_counterpart: u64,
     matched: u64,
@@ -487,8 +487,8 @@ fn how_likely(rows: &[Row]) -> String {
     text
 }
 
-/// Returns the number of matches that would be right if the counterparts of all other statements
-/// were known.
+/// Returns a table with the shares of matches that would be right if the counterparts of all other
+/// statements were known.
 fn if_others_were_right(rows: &[Row]) -> String {
     let mut text = String::from(
         "\n## If all others were right\n\n\

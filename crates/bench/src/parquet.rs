@@ -178,7 +178,7 @@ fn ended(child: &Child) -> Result<f64> {
     Ok(ticks.sum::<u64>() as f64 / 100.0)
 }
 
-/// Returns the number of rows and of value bytes in a data set.
+/// Returns the number of rows of values in a data set, and the number of bytes of their files.
 fn size(tables: &Path) -> Result<(u64, u64)> {
     let (mut rows, mut bytes) = (0, 0);
     for entry in fs::read_dir(tables)? {

@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     )
 }
 
-/// A recording of the program, with its counts in every mode and their costs.
+/// The exact counts of a run, and for each mode the numbers of counters and of increments.
 struct Truth {
     counts: Counts,
     counters: Vec<(&'static str, u64)>,

@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::lens::{self, session, traced};
 use crate::output::{say, say_not_at_hand};
 
-/// Show where two executions first differ
+/// Show where two runs first differ
 ///
 /// They may differ in control, a value, an address, what the host does, or the output. Two
 /// recordings of the same program are followed side by side, so the first difference is exact:

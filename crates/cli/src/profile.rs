@@ -252,7 +252,7 @@ impl Arguments {
     /// Refuses options for a guest if no guest will run.
     fn refuse_guest(&self, why: &str) -> Result<()> {
         if let Some(option) = self.run.given() {
-            bail!("{why}, so nothing runs that could use {option}");
+            bail!("{why}, so no program runs and {option} has no use");
         }
         Ok(())
     }

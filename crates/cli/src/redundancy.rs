@@ -23,7 +23,8 @@ use crate::lens;
 /// An execution of an operator that only computes (--expressions) is redundant if its operands have
 /// the same values as when the call last computed the same expression. Expressions are the same if
 /// they have the same operator on the same values, constants or expressions. It is redundant by
-/// path alone if none of the expression's values was computed again since: an available expression.
+/// path alone if none of the expression's values has been computed again since then. Compilers call
+/// this an available expression.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -20,7 +20,7 @@ use crate::output::say;
 /// Simulate branch predictors and caches on a run
 ///
 /// It shows which branches were mispredicted, and which loads and stores missed. The run is
-/// followed exactly, and the models see each of its branches and each access to linear memory. The
+/// followed exactly, and each branch and each access to linear memory is passed to the models. The
 /// recording keeps one bit for each execution: whether it was mispredicted or missed. So later
 /// questions are answered at once; without options, all kept results are shown. Branches are br_if
 /// and if (direction), and br_table and calls through tables (target). Locals, globals and the

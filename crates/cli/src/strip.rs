@@ -22,9 +22,8 @@ use crate::signals::StopFlag;
 /// how the run ended. The next question builds what it needs again, for the whole run, even if
 /// `build --window` or `--exclude` had built only a part.
 ///
-/// With --inputs it instead removes what the program was given, so that you can share the
-/// recording. Counts and path stay, but from then on, commands fail if they need to run the program
-/// again.
+/// With --inputs it instead removes the program's input, so that you can share the recording.
+/// Counts and path stay, but from then on, commands fail if they need to run the program again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,10 +31,9 @@ Examples:
   afterimage build --lens paths app.aft && afterimage profile app.aft
   afterimage strip --inputs app.aft -o shared.aft")]
 pub(crate) struct Arguments {
-    /// Remove what the program was given: data read from files and standard input, arguments,
-    /// environment, and folder names. This also removes values, slices, simulations and embedded
-    /// sources. The program, how it ended, counts and path stay, but the run can no longer be
-    /// repeated
+    /// Remove the program's input: data read from files and standard input, arguments, environment,
+    /// and folder names. This also removes values, slices, simulations and embedded sources. The
+    /// program, how it ended, counts and path stay, but the run can no longer be repeated
     #[arg(long)]
     inputs: bool,
     /// Write the smaller recording to this file, and leave the original unchanged

@@ -94,8 +94,9 @@ impl<W: Write + Send + 'static> Client<W> {
             .send(message);
     }
 
-    /// Returns the next request, or `None` if the client has left. If a message is not a request,
-    /// answers it with an error.
+    /// Returns the next request, or `None` if the client has left. Skips responses. Answers any
+    /// other message that is not a request with an error. If the message has no number to answer
+    /// to, reports the error as output.
     pub(crate) fn next(&self) -> Option<Request> {
         loop {
             let mut waiting = self.waiting.take();
@@ -202,7 +203,7 @@ impl<W: Write + Send + 'static> Client<W> {
         self.cancelled.swap(false, Ordering::Relaxed)
     }
 
-    /// Returns a monitor that reports a session's builds to the client.
+    /// Returns a monitor that sends a session's notes to the client.
     pub(crate) fn monitor(&self) -> Telling<W> {
         Telling(Arc::clone(&self.out))
     }
@@ -249,7 +250,7 @@ fn listen(mut input: impl BufRead, to: &Sender<Incoming>, cancelled: &AtomicBool
     }
 }
 
-/// Reports a session's builds to a client.
+/// Sends a session's notes to a client.
 pub(crate) struct Telling<W>(Arc<Mutex<Out<W>>>);
 
 impl<W: Write + Send> Monitor for Telling<W> {

@@ -1,5 +1,5 @@
-//! Answers the commands of the debug console: the questions of `afterimage`, about the selected
-//! frame.
+//! Answers the commands of the debug console: questions about the selected frame, and movements of
+//! the run.
 
 use std::io::Write;
 

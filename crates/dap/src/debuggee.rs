@@ -70,7 +70,7 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     pub targets: Vec<Position>,
     /// The files that the client reads through this server. A reference is a position here, from 1.
     pub files: Vec<String>,
-    /// Why the run ended, if it ended at this position.
+    /// Why the run trapped or left an exception uncaught, if it has stopped there.
     pub exception: Option<String>,
     /// Whether the client has finished configuring the session.
     pub is_running: bool,
@@ -304,7 +304,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
         }
     }
 
-    /// Discards the data shown for the previous position.
+    /// Moves the run to a position, and discards the data shown for the previous position.
     pub(crate) fn moved_to(&mut self, at: Position) {
         self.at = at;
         self.frames.clear();

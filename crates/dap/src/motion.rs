@@ -20,7 +20,7 @@ pub(crate) enum Motion {
     /// To the next or the previous operator of WebAssembly.
     Operator(Direction),
     To(Position),
-    /// No motion: the run stops at its beginning.
+    /// No motion: the run stops where it is, which is its beginning or the configured moment.
     Entry,
 }
 
@@ -132,8 +132,8 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         })
     }
 
-    /// Tells the client the number of executions at which conditions were tested, if none held or
-    /// some had no value.
+    /// Tells the client the number of executions at which conditions were tested, if the run did
+    /// not stop or a condition had no value.
     fn tell_looked_at(&self, found: &RunTo) {
         if found.looked_at == 0 || found.at.is_some() && found.unknown == 0 {
             return;

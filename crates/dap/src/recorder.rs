@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const MOST_ERRORS: usize = 1 << 16;
 
 /// The environment variables with which `record` finds its cache and folders. The guest receives
-/// none of them.
+/// only those that the configuration names.
 const OWN: [&str; 6] = [
     "AFTERIMAGE_CACHE",
     "HOME",

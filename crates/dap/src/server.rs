@@ -32,10 +32,10 @@ pub trait Recorder {
     ) -> Result<()>;
 }
 
-/// Serves one client, until it leaves.
+/// Serves one client, until it leaves or its input cannot be read.
 ///
 /// # Errors
-/// If the client sends a message that makes the rest of the input unreadable.
+/// Returns no error: the client receives all errors.
 pub fn serve<W: Write + Send + 'static>(
     input: impl BufRead + Send + 'static,
     output: W,

@@ -83,7 +83,7 @@ impl Opened {
         let parts = parts.unwrap_or_default();
         let mut value = shown.value.unwrap_or_else(|why| format!("<{why}>"));
         if shown.written.is_some() {
-            value += "  (may be wrong: its place was written since the call began)";
+            value += "  (may be wrong: its place has been written since the call began)";
         }
         Self {
             name: match shown.name.as_str() {

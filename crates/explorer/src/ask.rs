@@ -94,7 +94,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     })
 }
 
-/// Returns the equivalent command.
+/// Returns the equivalent command or, if there is none, the nearest one.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
         // No command answers this question, so show the nearest command.

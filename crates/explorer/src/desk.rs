@@ -1,9 +1,9 @@
 //! Answers many requests about one recording.
 //!
-//! Questions about the file, the counts, the path and the values wait in separate lanes, so that
-//! long questions do not delay quick ones. In a lane, questions are answered one after another, and
-//! later questions use the data that earlier questions built. The page asks ahead for the moments
-//! that a step could lead to. These questions have a separate lane.
+//! Questions about the file, the counts, the path, the output and the values wait in separate
+//! lanes, so that long questions do not delay quick ones. In a lane, questions are answered one
+//! after another, and later questions use the data that earlier questions built. The page asks
+//! ahead for the moments that a step could lead to. These questions have a separate lane.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -85,7 +85,8 @@ impl Explorer {
     /// Opens a recording, and a port for its page.
     ///
     /// # Errors
-    /// If the file is not a recording or is damaged, or if no port is free.
+    /// If the file is not a recording, is damaged or is still being recorded, no port is free, or
+    /// the system gives no random numbers.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
         let beside = at.parent().map(|folder| {
             if folder.as_os_str().is_empty() {

@@ -77,7 +77,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Creates a response with a page, or with a part of it.
+    /// Creates the response to a successful request.
     pub fn of(content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status: 200,

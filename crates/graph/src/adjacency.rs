@@ -2,9 +2,9 @@
 
 /// A list of neighbours for each vertex, in one allocation.
 ///
-/// Algorithms that do not need to know which edge they follow take this form, such as those for
-/// dominators and strongly connected components. So they also run on a reversed graph, a graph with
-/// virtual edges or a call graph.
+/// Algorithms that do not need to know which edge they follow, such as those for dominators and
+/// strongly connected components, take this form. So they also run on a reversed graph, a graph
+/// with virtual edges or a call graph.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
     start: Vec<u32>,

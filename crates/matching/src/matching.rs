@@ -195,11 +195,11 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// Returns the matching that would result if each statement saw only right matches of all other
-    /// statements. `right` decides whether a statement of the second version corresponds to a
-    /// statement of the first. `before` is the matching that led to the stretches `regions`, and
-    /// `found` is the matching that they led to. The result shows how many errors are caused only
-    /// by errors nearby. Takes as long as [`by_regions`](Self::by_regions).
+    /// Returns the matching that would result if each statement were matched while all other
+    /// statements have only right matches. `right` decides whether a statement of the second
+    /// version corresponds to a statement of the first. `before` is the matching that led to the
+    /// stretches `regions`, and `found` is the matching that they led to. The result shows how many
+    /// errors are caused only by errors nearby. Takes as long as [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
         regions: &[Region<'_>],

@@ -142,7 +142,7 @@ impl ToolResult {
     }
 }
 
-/// Returns the result of a failed call: one sentence, and a call that would work.
+/// Returns the result of a failed call: one sentence, and the suggested calls.
 pub(crate) fn failure(why: &str, next: &[Next]) -> Value {
     let mut text = vec![visible(&commands_as_calls(why)).replace('\n', " ")];
     for next in next {
@@ -173,8 +173,8 @@ pub(crate) fn document_of(report: &impl Render) -> Result<Value> {
     Ok(serde_json::from_slice(&out)?)
 }
 
-/// Returns the rows of `all` from `offset` on that fit into an answer, at most `most`, with their
-/// text. `shown` writes rows as text.
+/// Returns the rows of `all` from `offset` on that fit into an answer, at least one if there is
+/// one, with their text. `shown` writes rows as text.
 pub(crate) fn page<R>(
     all: &[R],
     offset: usize,

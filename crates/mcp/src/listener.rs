@@ -40,7 +40,7 @@ impl Listener {
         };
     }
 
-    /// Takes the notes that were added since the call began.
+    /// Takes the notes that have been added since the call began.
     pub(crate) fn notes(&self) -> Vec<String> {
         std::mem::take(&mut self.heard().notes)
     }

@@ -28,8 +28,8 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Returns the schema of a document of `docs/JSON.md`. If the document has rows, the schema lists
-/// them under the name `rows`.
+/// Returns the schema of a document of `docs/JSON.md`. If the document has rows and `rows` is
+/// given, the schema lists them as an array with this name.
 pub(crate) fn document(name: &str, rows: Option<&str>) -> Value {
     let found = descriptions().into_iter().find(|one| one.name == name);
     let Some(Description {

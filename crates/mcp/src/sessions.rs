@@ -108,7 +108,7 @@ impl Sessions {
                 let name = self.roots.named(path);
                 if before.file != now.file {
                     self.listener.say(format!(
-                        "{name} was replaced since the last question: \
+                        "{name} has been replaced since the last question: \
                         earlier positions may belong to another run"
                     ));
                 } else if now.length < before.length {

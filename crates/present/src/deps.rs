@@ -129,7 +129,7 @@ pub struct Dependence {
     /// The number of bytes read, if several statements wrote them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The number of elements of a table.
+    /// The number of table elements read, if elements of a table were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<u64>,
     /// The bytes that the host read.

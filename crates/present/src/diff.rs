@@ -1,4 +1,4 @@
-//! Reports the differences between two executions of one program.
+//! Reports the differences between two runs of one program.
 
 mod json;
 mod replaced;
@@ -32,24 +32,24 @@ use crate::slice::slice_command;
 use crate::steps::StepScene;
 use crate::table::{Paint, Style, plain};
 
-/// The differences between two executions of one program.
+/// The differences between two runs of one program.
 #[derive(Clone, Debug)]
 pub struct DiffReport {
     /// The names of the two recordings.
     pub names: [String; 2],
     /// The number of blocks in each execution.
     pub lengths: [u64; 2],
-    /// The first difference; `None` if the executions are the same.
+    /// The first difference; `None` if the runs are the same.
     pub first: Option<FirstDifference>,
     /// The place where control diverges, if it does.
     pub parting: Option<PartingDifference>,
-    /// The places where the output of the executions differs.
+    /// The places where the output of the runs differs.
     pub outputs: Vec<OutputPlaces>,
     /// The lines with different counts, largest differences first; `None` if lines are unknown.
     pub lines: Option<Vec<LineDifference>>,
     /// The number of lines with code that are known in both programs.
     pub known_lines: usize,
-    /// The endings of the executions, if they differ.
+    /// The endings of the runs, if they differ.
     pub endings: Option<[DiffEnding; 2]>,
     /// The differences between their programs, if these are different but alike.
     pub alike: Option<AlikeReport>,
@@ -99,7 +99,7 @@ pub struct ReplacedReport {
     pub effects: [Effect; 2],
 }
 
-/// The first difference between two executions.
+/// The first difference between two runs.
 #[derive(Clone, Debug)]
 pub struct FirstDifference {
     /// The difference.
@@ -319,7 +319,7 @@ fn asked_of_output<'q>(
     })
 }
 
-/// Writes how two executions ended, on one line, if they ended differently.
+/// Writes how two runs ended, on one line, if they ended differently.
 fn ended(
     out: &mut dyn Write,
     names: [&str; 2],
@@ -389,7 +389,7 @@ impl DiffReport {
     }
 }
 
-/// A comparison of two executions, with their programs.
+/// A comparison of two runs, with their programs.
 pub struct DiffView<'r> {
     /// The programs.
     pub scenes: [StepScene<'r>; 2],

@@ -26,7 +26,7 @@ pub(crate) const LEFT_OVER: &str = "were left by an interrupted addition: nothin
 /// The contents of a recording: the program, how the run ended, and the data built for it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoReport {
-    /// The program's name, as the guest sees it.
+    /// The program's name, as the guest receives it.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,

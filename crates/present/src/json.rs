@@ -27,7 +27,7 @@ use crate::document::{Document, Lazy, NoRows, begin};
 /// a jump back to code of a later line belongs to the code before the jump, as at the end of a loop
 /// without a condition (`while (1) {`). A line with only such jumps has no code.
 ///
-/// Some instructions have no debug information, such as code that a compiler merged or invented.
+/// Some instructions, such as those that a compiler merged or invented, have no debug information.
 /// Such an instruction belongs to the line of the last earlier instruction with a line, if every
 /// path to it agrees on that line. Otherwise it belongs to no line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

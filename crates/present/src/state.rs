@@ -278,7 +278,7 @@ impl WrittenSince {
         match self.shared {
             Some(_) => "  (may be wrong: another variable has the same place)".to_owned(),
             None => format!(
-                "  (may be wrong: its place was written since the call began, at @0x{:x}, t={})",
+                "  (may be wrong: its place has been written since the call began, at @0x{:x}, t={})",
                 self.offset,
                 grouped(self.t)
             ),

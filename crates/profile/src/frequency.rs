@@ -5,7 +5,7 @@ use afterimage_program::{BlockKind, Function};
 
 use crate::ProfileError;
 
-/// Returns the number of entries of each vertex of a function's graph.
+/// Counts the entries of each vertex of a function's graph.
 ///
 /// The flow into a vertex must leave it or stay in it (Kirchhoff's law, Ball and Larus 1992,
 /// section 2). The virtual edges of their Figure 4 represent the frames that are open at the end.

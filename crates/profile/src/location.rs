@@ -172,7 +172,7 @@ pub enum ResolveError {
         functions: Vec<String>,
     },
     /// An imported function has no body.
-    #[error("{0} is imported: it has no code here")]
+    #[error("{0} is imported, so its code is not in this module")]
     Imported(String),
     /// No operator begins at the offset.
     #[error("no operator begins at {offset}{}", nearest_offset(*nearest))]

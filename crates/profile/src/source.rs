@@ -37,7 +37,7 @@ pub struct SourceLine {
 }
 
 impl fmt::Display for SourceLine {
-    /// Writes the line in the form that commands accept, such as `file.c:42`.
+    /// Writes the line as commands accept it: for example, `file.c:42`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }

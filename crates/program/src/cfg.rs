@@ -110,7 +110,7 @@ pub struct Edge {
     pub kind: EdgeKind,
     /// Whether the edge is a branch back to a loop's header.
     pub back: bool,
-    /// The operator that transfers control, such as the branch, the call or the `throw`. For
+    /// The operator that transfers control: for example, a branch, a call or a `throw`. For
     /// [`EdgeKind::Fall`], it is the last operator of `from`, or `None` if an empty root falls into
     /// the next block or EXIT. For edges out of a dispatch vertex, it is the `try_table`, or `None`
     /// for the function's own dispatch vertex.

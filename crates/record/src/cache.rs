@@ -6,7 +6,7 @@
 //! instrumentation, and of the engine's version and settings.
 //!
 //! Damaged code must not be loaded either. Each file begins with a label and a digest of its name
-//! and code. We check the digest before the engine sees the code. A file that does not match is
+//! and code. We check the digest before the engine gets the code. A file that does not match is
 //! removed and the module is compiled again. The code is first read into memory, so the checked
 //! bytes are the loaded bytes.
 //!

@@ -265,7 +265,8 @@ impl<'a> Job<'a> {
             if let Stop::AtEntry { clock, skip } = stop
                 && !same_stack
             {
-                // The function was also entered since the last poll while the stack still had room.
+                // Since the last poll, the function was also entered while the stack still had
+                // room.
                 if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
                     return Err(RecordError::OverflowNotFound);
                 }

@@ -152,7 +152,8 @@ impl Recording {
     /// The path must consist of the stretches. Builds at most one in `share` of all stretches, plus
     /// a few more, or any number if `share` is 0. `watch` executes stretches again to find the
     /// writer of a byte. Values or stretches that are already in use stay in use. Returns `false`
-    /// if the file has no snapshots, or no written lines that belong to the stretches.
+    /// if the file has no snapshots, or if its snapshots or written lines do not belong to the
+    /// stretches.
     ///
     /// # Errors
     /// If there is no path, or the path, the snapshots or the end of the run are damaged.

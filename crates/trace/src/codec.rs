@@ -1,5 +1,5 @@
-//! Encodes and decodes payloads. A payload is the section's name and the bytes, compressed if that
-//! makes them smaller.
+//! Encodes and decodes payloads. A payload is the bytes of a chunk, compressed if that makes them
+//! smaller. In the first chunk of a named section, the name precedes them.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,9 +8,9 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::{CODEC_RAW, CODEC_ZSTD, ChunkHeader};
 
-/// The compression level used while a caller waits.
+/// The compression level of the log and of other sections that are needed soon.
 pub(crate) const FAST: i32 = 1;
-/// The compression level used otherwise.
+/// The compression level of all other sections.
 pub(crate) const NORMAL: i32 = 3;
 
 /// Encodes `raw`, appends it to `out`, and returns the codec used.

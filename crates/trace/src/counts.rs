@@ -7,7 +7,7 @@ use crate::event::entity;
 use crate::limits::{MAX_EDGES, MAX_FUNCTIONS, MAX_OPEN, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_varint};
 
-/// Exact counts of a recorded execution, and the counters from which they were derived.
+/// Exact counts of a recorded run, with facts about the counters from which they were derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountsLens {
     /// The counts of every defined function.

@@ -149,9 +149,9 @@ trap_codes! {
     MemoryOutOfBounds = 2, "memory access out of bounds";
     /// An access beyond a table's end.
     TableOutOfBounds = 3, "table access out of bounds";
-    /// `call_indirect` of a null element.
+    /// `call_indirect` through a null element.
     IndirectCallToNull = 4, "indirect call to null";
-    /// `call_indirect` of a function of another type.
+    /// `call_indirect` to a function of another type.
     BadSignature = 5, "indirect call type mismatch";
     /// A signed division whose quotient does not fit.
     IntegerOverflow = 6, "integer overflow";

@@ -14,7 +14,7 @@ pub type Result<T, E = TraceError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The operating system refused to open, map or read the file.
+    /// The operating system refused an operation on the file other than a write.
     #[error("cannot {action}: {source}")]
     Io {
         /// The attempted action, as a verb and its object.
@@ -140,7 +140,7 @@ pub enum TraceError {
     Missing(Kind),
     /// The program's inputs were removed, and with them the boundary log.
     #[error(
-        "`afterimage strip --inputs` removed what the program was given, so its run cannot be executed or followed again"
+        "`afterimage strip --inputs` removed the program's input, so its run cannot be executed or followed again"
     )]
     WithoutInputs,
     /// The section's last chunk is missing, because writing was interrupted.

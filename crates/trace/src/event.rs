@@ -59,7 +59,7 @@ pub enum Event {
         reads: Vec<HostRead>,
         /// The CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
-        /// The outcome instead of a return.
+        /// The reason why the call did not return.
         outcome: HostStop,
     },
 }

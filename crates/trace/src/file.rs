@@ -98,7 +98,8 @@ impl TraceFile {
         })
     }
 
-    /// Whether a path still leads to this file, and not to a file that has replaced it.
+    /// Whether a path still leads to this file, and not to a file that has replaced it. Returns
+    /// `false` for a file in memory.
     pub fn is_at(&self, path: &Path) -> bool {
         let identity = self.inner.identity;
         identity.is_some_and(|identity| identity.is_at(path).unwrap_or(false))
@@ -202,7 +203,7 @@ impl TraceFile {
     /// Returns all sections, ordered by first chunk, including unknown kinds.
     ///
     /// # Errors
-    /// Returns [`TraceError::Damaged`] if a section's name cannot be read.
+    /// Returns no error. A section whose name cannot be read is listed without a name.
     pub fn sections(&self) -> Result<Vec<SectionInfo>> {
         (0..self.inner.state.sections.len())
             .map(|position| {
@@ -280,7 +281,7 @@ impl TraceFile {
 }
 
 impl Inner {
-    /// Returns the bytes of the complete state.
+    /// Returns the bytes of the file, at least up to the end of the last complete state.
     pub fn bytes(&self) -> &[u8] {
         match &self.data {
             Data::Mapped(map) => map,

@@ -25,7 +25,7 @@ pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
 pub(crate) const MAX_RAW: u32 = 1 << 24;
 /// A section's name has at most this many bytes.
 pub(crate) const MAX_NAME: usize = 255;
-/// A chunk's payload has at most this many bytes, if it is stored raw with the longest name.
+/// A chunk's payload has at most this many bytes: the longest name, and raw bytes.
 pub(crate) const MAX_STORED: u32 = MAX_RAW + 1 + MAX_NAME as u32;
 /// The flag of the last chunk of its section.
 pub(crate) const FLAG_LAST: u8 = 1;
@@ -62,7 +62,7 @@ impl Kind {
     /// The nodes of the whole path, and the contents of its segments. The latest section belongs to
     /// the latest [`Kind::PATHS`].
     pub const PATH_INDEX: Kind = Kind(7);
-    /// The words of the path written by the probes of a live run, before compaction into
+    /// The path as the probes of a live run wrote it, in 64-bit words, before compaction into
     /// [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
     /// A whole execution trace, with one epoch or a part of an epoch per chunk. Only the latest

@@ -12,7 +12,7 @@ use crate::limits::{MAX_EVENT, check};
 use crate::wire::{Bytes, Fault, put_varint};
 use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError, TraceFile};
 
-/// A chunk is written when it reaches this many bytes, which is the most that a kill can lose.
+/// A chunk is handed to the writing thread when it reaches this many bytes.
 const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;

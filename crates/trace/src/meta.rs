@@ -12,7 +12,7 @@ pub struct Meta {
     pub program_name: String,
     /// The guest's arguments after `argv[0]`.
     pub args: Vec<String>,
-    /// Environment variables granted, in the order in which the guest sees them.
+    /// The environment variables given to the guest, in the order in which the guest reads them.
     pub env: Vec<(String, String)>,
     /// Folders granted, by their guest paths, in order.
     pub dirs: Vec<String>,
@@ -66,7 +66,7 @@ impl Meta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stdin {
-    /// Nothing. The guest saw the end of the input at once.
+    /// Nothing. The guest reached the end of the input at once.
     #[default]
     Empty,
     /// The recorder's own standard input.

@@ -1,9 +1,9 @@
 //! Finds a file's last complete state.
 //!
 //! A properly closed file ends in a footer that names the index, and the index lists every chunk.
-//! Each of these steps takes one read. Otherwise, this module walks the chunks from the start by
-//! their headers, as long as the headers are sound. If the walk ends in the middle of the file, the
-//! module searches the rest for footers, because damage to one chunk must not hide the index that
+//! If so, this module reads only the footer and the index. Otherwise, it walks the chunks from the
+//! start by their headers, as long as the headers are sound. If the walk ends in the middle of the
+//! file, it searches the rest for footers, because damage to one chunk must not hide the index that
 //! lists all others. The last footer with a sound index gives the state. A file without any footer
 //! is a first recording that is being written or was killed. Its state consists of the complete
 //! chunks.

@@ -108,8 +108,7 @@ impl LockedFile {
         Ok(())
     }
 
-    /// Keeps a complete file that is no longer at its path, and returns the error with its new
-    /// path.
+    /// Keeps a complete file that is no longer at its path, and returns the error to report.
     fn keep(&mut self) -> Result<TraceError> {
         let path = self.path.clone();
         let links = links(&self.file).map_err(TraceError::io("examine the trace file"))?;
@@ -149,7 +148,7 @@ fn create_new(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Returns a name beside the target that no process uses.
+/// Returns a path beside the target at which there is no file.
 fn part_path(target: &Path) -> PathBuf {
     let name = |attempt: u32| {
         let mut name = target.as_os_str().to_owned();

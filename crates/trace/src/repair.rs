@@ -74,9 +74,10 @@ impl FoundSection {
 /// Writes a copy of a trace file that contains everything intact. The original stays unchanged.
 ///
 /// # Errors
-/// Returns [`TraceError::Damaged`] or [`TraceError::Missing`] if the module or the description of
-/// the run is lost, because the rest cannot answer any question. Also returns the errors of
-/// [`TraceWriter::create`] for the copy.
+/// Returns [`TraceError::Damaged`], [`TraceError::Cut`] or [`TraceError::Missing`] if the module or
+/// the description of the run is lost, because the rest cannot answer any question. Returns
+/// [`TraceError::NotATrace`] if the file has no sections. Also returns errors of reading the
+/// original, and the errors of [`TraceWriter::create`] for the copy.
 pub fn repair(from: &Path, to: &Path, existing: Existing) -> Result<Repaired> {
     let mut file = open_regular(from, OpenOptions::new().read(true))?;
     let length = file

@@ -213,7 +213,7 @@ impl SectionReader {
     }
 }
 
-/// Fewer bytes than this are decoded by one thread, because other threads would take as long to
+/// At most this many bytes are decoded by one thread, because other threads would take as long to
 /// start.
 const SHORT: usize = 1 << 19;
 

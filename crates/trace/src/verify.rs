@@ -30,8 +30,8 @@ pub enum Rule {
     Complete,
     /// Kinds that a recording may contain only once occur at most once.
     Single,
-    /// A committed recording has the sections META, MODULE and LOG. LOG may be missing if META says
-    /// that the program's inputs were removed.
+    /// A committed recording has the sections META, MODULE and LOG. LOG may be missing if the
+    /// recording was cut off, or if META says that the program's inputs were removed.
     Required,
     /// META, LOG, END, COUNTS and SOURCES can be decoded.
     Decode,

@@ -28,9 +28,9 @@ pub(crate) const CHUNK: usize = 1 << 20;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
-/// Written data becomes part of the file only with [`TraceWriter::commit`]. A writer of a new file
-/// that is dropped without a commit leaves the file unchanged, as a recording that was cut off. A
-/// writer that appends removes its own additions.
+/// Written data becomes part of the file only with [`TraceWriter::commit`]. If the writer of a new
+/// file is dropped without a commit, the file remains as a recording that was cut off. A writer
+/// that appends removes additions that were not committed.
 #[derive(Debug)]
 pub struct TraceWriter {
     core: Shared,

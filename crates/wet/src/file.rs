@@ -39,7 +39,7 @@ pub enum EpochFileError {
     Index,
     /// The trace belongs to another path.
     #[error(
-        "the whole execution trace belongs to a path that was built again since: build it again \
+        "the whole execution trace belongs to a path that has been built again since then: build the trace again \
          (afterimage build --lens full --again)"
     )]
     OtherPath,

@@ -165,8 +165,8 @@ fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u
     }
 }
 
-/// Returns the number of blocks that each rule executes, excluding blocks in activations that begin
-/// in the rule.
+/// Counts the blocks that each rule executes, excluding blocks in activations that begin in the
+/// rule.
 fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());

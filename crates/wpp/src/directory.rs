@@ -337,13 +337,13 @@ impl StretchDirectory {
             clocks.push(last);
         }
         if !input.is_empty() {
-            return Err(CodecError::Malformed("clocks of other stretches"));
+            return Err(CodecError::Malformed("more clocks than stretches"));
         }
         let input = &mut &*encoded_open;
         let mut open = Vec::with_capacity(clocks.len());
         for (earlier, summary) in summaries.iter().zip(summaries.iter().skip(1)) {
             let count = (summary.open as usize).checked_sub(Self::known_before(earlier));
-            let count = count.ok_or(CodecError::Malformed("activations that nothing began"))?;
+            let count = count.ok_or(CodecError::Malformed("fewer open activations than kept"))?;
             let activations =
                 (0..count).map(|_| OpenActivation::decode(input, summary.before, limits));
             open.push(activations.collect::<Result<_, _>>()?);

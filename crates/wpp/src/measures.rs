@@ -135,9 +135,9 @@ impl Segment {
 /// Counts by node and by function, ascending, as in a [`Segment`].
 pub(crate) type Tallies = (Vec<(NodeId, u64)>, Vec<(FuncId, u64)>);
 
-/// Returns the number of executions of each node, and the number of activations of each function
-/// that begin. The numbers of rules and nodes must be valid. Time: linear in the grammar and the
-/// number of nodes, except for sorting the functions. Returns `None` if a count exceeds 64 bits.
+/// Counts the executions of each node, and the activations of each function that begin. The numbers
+/// of rules and nodes must be valid. Time: linear in the grammar and the number of nodes, except
+/// for sorting the functions. Returns `None` if a count exceeds 64 bits.
 pub(crate) fn tally(grammar: &Grammar, root: &[Root]) -> Option<Tallies> {
     let mut rules: Vec<u64> = vec![0; grammar.rules.len()];
     let mut nodes: Vec<u64> = Vec::new();

@@ -236,8 +236,8 @@ impl<'a, S: Segments> Occurrences<'a, S> {
 }
 
 impl Target {
-    /// Returns the number of occurrences in each segment. Returns `None` if a number exceeds 64
-    /// bits. Time: O(segments + occurrences of its nodes in summaries).
+    /// Counts the occurrences in each segment. Returns `None` if a count exceeds 64 bits. Time:
+    /// O(segments + occurrences of its nodes in summaries).
     fn counts<S: Segments>(&self, path: &WholePath<S>) -> Option<Vec<u64>> {
         let summaries = path.segments().summaries();
         match self {

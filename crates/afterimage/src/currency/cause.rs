@@ -131,8 +131,8 @@ impl<'c, 'a> Causes<'c, 'a> {
                     Some(VariableLocation::Local(_) | VariableLocation::OperandStack(_)),
                 ) => Cause::Unknown {
                     why: "the optimised program has no code for the assignment and may need \
-                        none, as when the call passes a parameter; another variable may use the \
-                        place since"
+                        none, as when the call passes a parameter; another variable may have used \
+                        the place since then"
                         .to_owned(),
                 },
                 _ => Cause::Removed,
@@ -141,7 +141,7 @@ impl<'c, 'a> Causes<'c, 'a> {
                 Cause::Unknown {
                     why:
                         "the call passed it as a parameter, for which the optimised program needs \
-                    no code; another variable may use the place since"
+                    no code; another variable may have used the place since then"
                             .to_owned(),
                 }
             }

@@ -226,8 +226,8 @@ impl Pair<'_, '_> {
     }
 
     /// Returns the stop of the unoptimised run that corresponds to a stop of the optimised run.
-    /// There is none if the stops are in different functions of the source, since a line may
-    /// contain closures.
+    /// Returns an error if it is unknown, or if the stops are in different functions of the source:
+    /// a line may contain closures.
     pub fn counterpart(
         &self,
         settled: &Alignment<'_>,

@@ -29,10 +29,11 @@ pub struct ReadValue {
     pub held: Vec<u8>,
     /// The line of the variable's declaration.
     pub declared: Option<u32>,
-    /// Whether the object is in the activation's own memory or locals.
+    /// Whether the object is a variable that is not static, or a part of one. The target of a
+    /// pointer is neither.
     pub is_local: bool,
-    /// The moment at which the value was read. If the stop is inside the prologue, this is the end
-    /// of the prologue.
+    /// The moment at which the value was read. If the stop is inside the prologue and prologues are
+    /// skipped, this is the end of the prologue.
     pub read_at: (u64, Option<OpId>),
     /// The time at which the activation began.
     pub entered: u64,

@@ -55,8 +55,8 @@ pub struct Inspection<'i, 'a> {
 }
 
 impl<'a> Debugger<'a> {
-    /// Follows the run to a position, and passes the state of the innermost `most` activations to
-    /// `ask`. May call `ask` twice, and then returns the second result.
+    /// Follows the run to a position, and passes the state of at least the innermost `most`
+    /// activations to `ask`. May call `ask` twice, and then returns the second result.
     ///
     /// # Errors
     /// If the run cannot be followed, or `ask` fails.
@@ -170,7 +170,7 @@ impl<'a> Debugger<'a> {
         Ok(self.session().file().log()?)
     }
 
-    /// Returns the snapshots near a block. Takes them if there are none. Returns `None` if the
+    /// Returns the snapshots near a block. Takes snapshots if none is near. Returns `None` if the
     /// recording's own snapshots are at least as near, or if it has none or has checkpoints.
     pub(super) fn near(&self, time: u64) -> Result<Option<Rc<Snapshots>>> {
         let Some(coarse) = self
@@ -247,7 +247,8 @@ impl<'a> Debugger<'a> {
 
     /// Follows the run once to several ascending positions. Calls `show` with the index of each
     /// position and the innermost activation there. `show` returns whether all requested data is
-    /// known. Leaves out positions that the run did not reach.
+    /// known; if not, it is called again for this position. Leaves out positions that the run did
+    /// not reach.
     pub(super) fn at_each(
         &self,
         positions: &[(Visit, Position)],

@@ -17,8 +17,9 @@ const FEW: u64 = 16;
 const MISSES: usize = 2;
 
 impl Debugger<'_> {
-    /// Returns where bytes are written next, or were written last, within `bound`. The position is
-    /// right after the write going forward, and right before it going backward.
+    /// Returns where bytes are written next, or were written last. The search may end with `None`
+    /// once it is beyond `bound`. The position is right after the write going forward, and right
+    /// before it going backward.
     pub(super) fn nearest_write(
         &self,
         range: Range,

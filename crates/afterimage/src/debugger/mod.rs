@@ -2,10 +2,10 @@
 //!
 //! A [`Debugger`] steps by the user's own lines. It keeps no position: [`step`](Debugger::step) and
 //! [`run_to`](Debugger::run_to) take a position and return the next one. All other questions also
-//! take a position. Positions are found in the path, so their distance does not matter. The values
-//! of variables are found by following the run from the last snapshot or checkpoint before the
-//! position. If this stretch is long, snapshots are taken within it and kept for the debugger's
-//! lifetime.
+//! take a position. Positions are found in the path, so the distance to the next position does not
+//! matter. The values of variables are found by following the run from the last snapshot or
+//! checkpoint before the position. If this stretch is long, snapshots are taken within it and kept
+//! for the debugger's lifetime.
 
 mod frames;
 mod inspect;
@@ -90,8 +90,8 @@ pub struct Debugger<'a> {
 /// set.
 ///
 /// # Errors
-/// If the program is still running, the run cannot be executed again, the recording is damaged, or
-/// `ask` fails.
+/// If the program is still running, the run executed no block or cannot be executed again, the
+/// recording is damaged, or `ask` fails.
 pub fn with_debugger<R>(
     session: &Session,
     cancelled: &AtomicBool,
@@ -192,7 +192,7 @@ impl<'a> Debugger<'a> {
     /// or `end`.
     ///
     /// # Errors
-    /// If the run has no such position. The error names the nearest position.
+    /// If the text is not a position, or the run has no such position.
     pub fn position(&self, text: &str) -> Result<Position> {
         if text.trim() == "end" {
             return self.last();
@@ -229,8 +229,8 @@ impl<'a> Debugger<'a> {
         Ok((node.function, *block))
     }
 
-    /// Returns the position at the first line of the run. If the run has no lines, returns the
-    /// position where it begins.
+    /// Returns the position at which the run first arrives at a line of the user's own code. If it
+    /// never does, returns the position where the run begins.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -271,7 +271,7 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// Returns the position in the form that commands take, such as `@0x1f3#7`.
+    /// Returns the position as commands accept it: for example, `@0x1f3#7`.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -136,8 +136,8 @@ pub(super) enum Points<'a> {
 /// The place where a run stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunTo {
-    /// The position where the run stopped, or `None` if it reached its end or beginning without
-    /// stopping.
+    /// The position where the run stopped, or `None` if it reached its end, its beginning or the
+    /// given bound without stopping.
     pub at: Option<Position>,
     /// The indices of the points that stopped the run there.
     pub points: Vec<usize>,
@@ -180,7 +180,8 @@ impl<'a> Debugger<'a> {
     /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
-    /// If the program has no such place or variable, or the condition or the hit count is invalid.
+    /// If the program has no such place, the condition or the hit count is invalid, or one of them
+    /// is given for writes.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -239,7 +240,7 @@ impl<'a> Debugger<'a> {
                 if self.run.program.function(function).is_none() {
                     let name = self.program.names.function(function);
                     bail!(
-                        "{name} is imported: its calls are not part of the path; stop at its callers"
+                        "{name} is imported, so its calls are not part of the path; stop at its callers"
                     );
                 }
                 let calls = self.path().activations(function)?;
@@ -487,9 +488,10 @@ impl<'a> Debugger<'a> {
         point.condition.as_ref()
     }
 
-    /// Returns the positions at which a point stops the run, after the first of two positions and
-    /// up to the second, in order of time. Returns at most `most` positions, those nearest to the
-    /// first of the two.
+    /// Returns the positions at which a point stops the run on the way from the first of two
+    /// positions (exclusive) to the second (inclusive). They are in the order in which they are
+    /// reached: the latest first if the second position is the earlier one. Returns at most `most`
+    /// positions, those nearest to the first of the two.
     ///
     /// # Errors
     /// Like [`run_to`](Self::run_to).
@@ -607,7 +609,7 @@ pub struct LineMoment {
     pub count: u64,
     /// The line's number.
     pub line: u32,
-    /// A word for the execution, such as "first" or "last".
+    /// `"next"`, `"previous"`, `"first"` or `"last"`.
     pub which: &'static str,
 }
 

@@ -30,7 +30,7 @@ pub enum Step {
     In,
     /// To the next line of this frame, or of a frame around it.
     Over,
-    /// Out of the innermost frame.
+    /// Out of the innermost frame of the user's own code.
     Out,
 }
 
@@ -279,8 +279,8 @@ impl<'a> Debugger<'a> {
         Ok(None)
     }
 
-    /// Goes to the next arrival in an open frame. In the activation at `level`, only the first
-    /// `frames` frames count. Does not search beyond this activation.
+    /// Goes to the next arrival in an open frame. If `frames` is given, only the first `frames`
+    /// frames of the activation at `level` count, and the search ends with this activation.
     fn over(
         &self,
         from: Position,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::Session;
 use same::{SameQuery, same};
 
-/// Asks where two executions differ.
+/// Asks where two runs differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffQuery {
     /// Whether to also compare how often lines were executed.
@@ -24,7 +24,7 @@ pub struct DiffQuery {
     pub top: Option<usize>,
 }
 
-/// The differences between two executions.
+/// The differences between two runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Differences {

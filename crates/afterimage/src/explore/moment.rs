@@ -18,8 +18,9 @@ use crate::named::{NamedProgram, with_names};
 pub struct MomentQuery {
     /// The moment: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
     pub at: String,
-    /// For a time, selects the moment right before the operator at this offset of the original
-    /// module. The block at this time must contain the operator.
+    /// If it is given, selects the moment right before the operator at this offset of the original
+    /// module, in the block that is executed at the time of `at`. The block must contain the
+    /// operator, but only its function is checked.
     pub offset: Option<u32>,
 }
 

@@ -55,8 +55,8 @@ pub enum MemoryBytes {
     Variable(String),
 }
 
-/// The maximum number of blocks to search for the next accesses and the last write, in a run
-/// without values. See [`WriteIndex::Stretches`].
+/// The approximate number of blocks to follow in search of the next accesses, if the session has an
+/// index of the stretches that wrote bytes. See [`WriteIndex::Stretches`].
 const MOST_FOLLOWED: u64 = 1 << 22;
 
 /// The number of bytes to show at a single address.
@@ -101,8 +101,8 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 impl MemoryQuery {
-    /// Writes every read and write of the bytes, in order. Calls `ensure` to build the values if a
-    /// variable needs them. The path must exist.
+    /// Writes the reads and writes of the bytes, in order. For a local variable, only those during
+    /// its call. Calls `ensure` to build the values if a variable needs them. The path must exist.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory, or the

@@ -323,7 +323,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
     })
 }
 
-/// Finds a global variable. Its place is the same at every moment.
+/// Finds a global variable, or what an expression about one names at the end of the run.
 fn global<'a>(
     traced: &Session,
     names: &Names,

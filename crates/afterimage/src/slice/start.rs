@@ -44,7 +44,7 @@ pub struct SliceStart {
 
 impl SliceStart {
     /// Finds the start of a slice. In a thin slice, the operands of the operator that killed the
-    /// program are separate. For a load or store, only the address counts as an operand.
+    /// program are separate criteria, because a thin slice does not follow an address otherwise.
     pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
         match about {
             SliceAbout::Statement { at } => of_statements(scene, at, None),
@@ -180,8 +180,8 @@ fn taking<'f, 'a>(
     Ok((taking, others))
 }
 
-/// Starts at the operator that killed the program. With `thin`, its operands are separate. For a
-/// load or store, only the address counts as an operand.
+/// Starts at the operator that killed the program. With `thin`, each of its operands is also a
+/// separate criterion.
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
     let end = traced.file().end()?;

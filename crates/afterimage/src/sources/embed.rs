@@ -53,7 +53,7 @@ const LISTED: usize = 20;
 const NAMED: usize = 3;
 
 impl Embedding {
-    /// Chooses the files under the roots that the debug information names.
+    /// Chooses the files that the debug information names and that are under a root.
     ///
     /// # Errors
     /// If a root does not exist or is not a folder, or there is no file under any root.

@@ -138,8 +138,7 @@ pub struct SourceFiles {
     /// The recording, whose embedded sources are read on demand.
     file: Option<TraceFile>,
     embedded: OnceLock<Option<EmbeddedSources>>,
-    /// The MD5 digests of the files that the compiler saw, by path. A file is compared when it is
-    /// first read.
+    /// The MD5 digests of the compiled files, by path. A file is compared when it is first read.
     digests: Mutex<HashMap<String, [u8; 16]>>,
     /// The places where paths were found.
     found: Mutex<HashMap<String, Option<PathBuf>>>,
@@ -170,13 +169,14 @@ impl SourceFiles {
         &self.paths
     }
 
-    /// Records the digests of the files that the compiler saw, from the debug information.
+    /// Records the digests of the compiled files, from the debug information.
     pub fn expect<'p>(&self, digests: impl Iterator<Item = (&'p str, [u8; 16])>) {
         let digests = digests.map(|(path, digest)| (path.to_owned(), digest));
         *lock(&self.digests) = digests.collect();
     }
 
-    /// Compares a file's text with the text that the compiler saw. Records a difference.
+    /// Compares a file's text with the compiled text, when the file is first read. Records a
+    /// difference.
     fn compare(&self, path: &str, text: &[u8]) {
         let expected = lock(&self.digests).remove(path);
         if expected.is_some_and(|expected| expected[..] != Md5::digest(text)[..]) {

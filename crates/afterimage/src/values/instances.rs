@@ -73,8 +73,8 @@ impl Instances {
         })
     }
 
-    /// Returns the number of executions to report: all `count`, or for [`From`](Self::From) those
-    /// from number `first` on.
+    /// Returns the number of executions of which a report shows some: all `count`, or for
+    /// [`From`](Self::From) those from number `first` on.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,
@@ -89,7 +89,8 @@ impl Instances {
 
     /// Returns the first and the last of the selected executions among `count`. The last is before
     /// the first if no execution is selected. `by` returns the number of executions up to a time.
-    /// `what` and `happened` are for messages, such as "the statement at @0x1f3" and "executed".
+    /// `what` and `happened` are parts of messages: for example, "the statement at @0x1f3" and
+    /// "executed".
     pub(super) fn range(
         self,
         count: u64,

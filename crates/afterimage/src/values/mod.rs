@@ -52,7 +52,7 @@ pub enum Detail {
     /// A summary: the number of distinct values, and the smallest, the largest and the most
     /// frequent value.
     Stats,
-    /// The occurrences of each value, most frequent first.
+    /// How often each value occurred, most frequent first.
     Histogram,
 }
 

@@ -174,7 +174,8 @@ fn is_left_out(error: &anyhow::Error) -> bool {
 struct Rows {
     /// Whether the statement produces values, or has another result to show.
     gives: bool,
-    /// The reason why none of the selected executions exists.
+    /// The reason why no selected execution can be shown: none exists, or their values are not
+    /// stored.
     refused: Option<String>,
     rows: ValueRows,
     /// The number of further executions, or values.

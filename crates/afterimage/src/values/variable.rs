@@ -297,7 +297,7 @@ pub(super) fn known(
     for (function, op) in operators {
         let Some(defined) = loaded.program.function(function) else {
             bail!(
-                "{} is imported: it has no variables here",
+                "{} is imported, so its variables are not in this module",
                 names.function(function)
             );
         };
@@ -348,7 +348,8 @@ pub(super) fn known(
     }
 }
 
-/// Returns all times at which the run was at a place, and the noun for such a time.
+/// Returns all times at which the run was at a place, and the verb for messages: "called",
+/// "executed" or "arrived at".
 pub(super) fn occasions<'v, 's: 'v>(
     traced: &'s Session,
     values: &RecordedValues<'v>,

@@ -37,8 +37,8 @@ pub enum Rest<'t> {
 }
 
 impl Start {
-    /// Writes the origin of the value. Writes each step as soon as it is found, at most `steps`
-    /// steps.
+    /// Writes the origin of the value, and at most `steps` steps to it, each as soon as it is
+    /// found. Text names the origin first, so it waits for the first 500 steps.
     ///
     /// # Errors
     /// If the recording is damaged, or `out` fails.
@@ -105,8 +105,8 @@ impl Start {
     }
 }
 
-/// Writes the origin of the value of a statement, of one of its operands, or of a variable. The
-/// text says how to see the whole chain.
+/// Writes the origin of the value of a statement, of one of its operands, or of a variable. If the
+/// chain is long, the text says how to see all of it.
 ///
 /// # Errors
 /// If there is no such value, the recording is damaged, or `out` fails.
@@ -199,7 +199,7 @@ struct Shown<'t> {
     last: VecDeque<(LeftOut, WhyEntry)>,
     /// The number of entries that are not shown.
     between: u64,
-    /// The library steps that were left out since the last entry.
+    /// The library steps that were left out after the last entry.
     folded: LeftOut,
     /// The number of further library steps to show at the beginning, plus 1.
     check: usize,

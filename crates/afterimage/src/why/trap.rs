@@ -26,7 +26,8 @@ const FRAMES: usize = 16;
 const CALLS: usize = 2;
 /// The maximum number of activations for which to find the branch that led to their place.
 const LOOKED_AT: usize = 256;
-/// The minimum depth of a stack in which to search for repeated calls.
+/// The minimum depth of a stack in which to search for repeated calls, unless the stack may have
+/// overflowed.
 const DEEP: usize = 1000;
 
 /// The end of the run.

@@ -175,7 +175,9 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
         location::Place::Function(function) => {
             let Some(code) = loaded.program.function(function) else {
                 let name = scene.names.function(function);
-                bail!("{name} is imported: it has no code here; ask about a call to it");
+                bail!(
+                    "{name} is imported, so its code is not in this module; ask about a call to it"
+                );
             };
             found.insert((function, code.cfg.graph.root()), OpId::from_u32(0));
         }

@@ -1,5 +1,5 @@
-//! Tests questions whose answers they can compute themselves: `forever.wat` writes the numbers of a
-//! generator to memory.
+//! Tests questions whose answers the tests can compute themselves: `forever.wat` writes the numbers
+//! of a generator to memory.
 
 use std::fmt::Debug;
 

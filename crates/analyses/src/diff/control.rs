@@ -1,4 +1,4 @@
-//! Finds where the paths of two executions diverge.
+//! Finds where the paths of two runs diverge.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use afterimage_wpp::{Cursor, Segments, Visit, WholePath};
 
 use super::DiffError;
 
-/// The place where the paths of two executions diverge.
+/// The place where the paths of two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
     /// The time of the first block that differs. All blocks before it are the same.
     pub time: u64,
     /// The last block before the difference; `None` if the first block differs.
     pub before: Option<(FuncId, BlockId)>,
-    /// The block that the first execution enters next. `None` if that execution has ended.
+    /// The block that the first run enters next. `None` if that run has ended.
     pub a: Option<(FuncId, BlockId)>,
-    /// The block that the second execution enters next. `None` if that execution has ended.
+    /// The block that the second run enters next. `None` if that run has ended.
     pub b: Option<(FuncId, BlockId)>,
 }
 

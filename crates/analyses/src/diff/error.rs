@@ -1,4 +1,4 @@
-//! Defines the errors of comparing two executions.
+//! Defines the errors of comparing two runs.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_replay::steps::{CheckpointError, StepsError};
 
-/// The reason why two executions cannot be compared. `E` says why a segment of a path cannot be
+/// The reason why two runs cannot be compared. `E` says why a segment of a path cannot be
 /// loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {

@@ -1,4 +1,4 @@
-//! Finds the first difference between two executions.
+//! Finds the first difference between two runs.
 
 use std::collections::HashSet;
 
@@ -11,38 +11,38 @@ use super::{DiffError, Replaced, Side};
 use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{Level, Step, Steps, Wanted, What, Within};
 
-/// The first difference between two executions. Everything before it is the same in both.
+/// The first difference between two runs. Everything before it is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The step of the first execution. `None` if that execution has ended.
+    /// The step of the first run. `None` if that run has ended.
     pub a: Option<Step>,
-    /// The step of the second execution. `None` if that execution has ended.
+    /// The step of the second run. `None` if that run has ended.
     pub b: Option<Step>,
-    /// The differing bytes, if the host writes or reads the same place in both executions.
+    /// The differing bytes, if the host writes or reads the same place in both runs.
     pub bytes: Option<HostBytes>,
 }
 
-/// Bytes that the host wrote or read in both executions.
+/// Bytes that the host wrote or read in both runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostBytes {
     /// The offset of the first byte that differs.
     pub offset: u64,
-    /// The first execution's bytes from this offset on.
+    /// The first run's bytes from this offset on.
     pub a: Vec<u8>,
-    /// The second execution's bytes from this offset on.
+    /// The second run's bytes from this offset on.
     pub b: Vec<u8>,
 }
 
 /// The number of bytes of [`HostBytes`] to keep.
 const KEPT: usize = 32;
 
-/// Finds where two executions first differ in control, a value, an address, or the host's actions.
+/// Finds where two runs first differ in control, a value, an address, or the host's actions.
 /// Returns `None` if they are the same to the end. Both must belong to one module, or to two
 /// modules that are [`alike`](super::alike). In that case `replaced` contains the operators that
 /// differ. For operators that change tables or drop a segment, the table or segment itself is not
 /// compared.
 ///
-/// Takes twice as long as following both executions up to the difference.
+/// Takes twice as long as following both runs up to the difference.
 ///
 /// # Errors
 /// If either execution cannot be followed.

@@ -1,7 +1,7 @@
-//! Compares two executions of one program, or of two programs that are [`alike`], and finds where
+//! Compares two runs of one program, or of two programs that are [`alike`], and finds where
 //! they first differ.
 //!
-//! The machine follows both executions side by side, block by block. While both take the same path,
+//! The machine follows both runs side by side, block by block. While both take the same path,
 //! the k-th value, address or host call of one has a counterpart in the other, so the first
 //! difference is exact. The comparison of values ends where the paths diverge. Output is compared
 //! byte by byte.
@@ -73,7 +73,7 @@ pub use replaced::{Effect, Otherwise, effects};
 
 use afterimage_replay::steps::Run;
 
-/// One of the two executions to compare.
+/// One of the two runs to compare.
 pub struct Side<'a, S: Segments> {
     /// The run to follow.
     pub run: Run<'a, S>,

@@ -1,4 +1,4 @@
-//! Compares the output of two executions, byte by byte.
+//! Compares the output of two runs, byte by byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +10,7 @@ use afterimage_wpp::{Segments, Visit};
 use super::{DiffError, Side};
 use afterimage_replay::steps::Follower;
 
-/// The first difference in the output of two executions to one file descriptor.
+/// The first difference in the output of two runs to one file descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputDifference {
     /// The file descriptor, which is 1 for standard output and 2 for standard error.
@@ -21,9 +21,9 @@ pub struct OutputDifference {
     pub before: Vec<u8>,
     /// The number of the line with the difference, from 1.
     pub line: u64,
-    /// The first execution's output from the difference on. `None` if this output has ended.
+    /// The first run's output from the difference on. `None` if this output has ended.
     pub a: Option<Written>,
-    /// The second execution's output from the difference on. `None` if this output has ended.
+    /// The second run's output from the difference on. `None` if this output has ended.
     pub b: Option<Written>,
 }
 
@@ -40,7 +40,7 @@ pub struct Written {
     pub op: OpId,
 }
 
-/// The result of comparing the output of two executions.
+/// The result of comparing the output of two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
     /// The first difference for each file descriptor, ascending; empty if there is none.
@@ -55,7 +55,7 @@ const KEPT: usize = 120;
 /// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
 /// the order of the calls. (File descriptors are identified by their numbers alone.)
 ///
-/// Takes as long as following both executions to their ends. Memory holds the two machines and the
+/// Takes as long as following both runs to their ends. Memory holds the two machines and the
 /// output that only one execution has written so far.
 ///
 /// # Errors
@@ -99,14 +99,14 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
     stream.take(chunk.written, second);
 }
 
-/// The output of both executions to one descriptor.
+/// The output of both runs to one descriptor.
 #[derive(Default)]
 struct Stream {
     /// The output that one execution has written and the other has not written yet.
     ahead: VecDeque<Written>,
     /// The number of bytes of the first chunk that the other execution has also written.
     seen: usize,
-    /// Whether the second execution is ahead.
+    /// Whether the second run is ahead.
     second: bool,
     offset: u64,
     line: u64,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     /// Returns the difference found when these chunks of output arrive in this order. `true` marks
-    /// a chunk of the second execution.
+    /// a chunk of the second run.
     fn found(chunks: &[(&str, bool)]) -> Option<(u64, u64, String, String, String)> {
         let mut stream = Stream::default();
         for &(text, second) in chunks {

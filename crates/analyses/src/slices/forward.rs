@@ -32,8 +32,8 @@ where
     Ok(influence(run, log, follows, criteria)?.0)
 }
 
-/// Like [`forward`], but also returns, in order, the data read by the host that depends on the
-/// criteria, such as output.
+/// Like [`forward`], but also returns, in order, the data that depends on the criteria and that the
+/// host read: for example, output.
 ///
 /// # Errors
 /// As for [`forward`].

@@ -108,8 +108,8 @@ fn nanoseconds(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(count))
 }
 
-/// Walks from `from` to the end, but at most [`STEPS`] steps. Returns nanoseconds, nodes and
-/// blocks.
+/// Walks from `from` by `step` until the path ends, but at most [`STEPS`] steps. Returns
+/// nanoseconds, nodes and blocks.
 fn walk<'a>(
     path: &'a RecordedPath,
     from: u64,

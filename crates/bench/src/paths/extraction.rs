@@ -58,7 +58,8 @@ pub(crate) struct Extraction {
     called: usize,
 }
 
-/// The number of functions to measure in every way, most frequently called first.
+/// The number of functions to measure in every way. They are at equal distances in the order of
+/// their numbers of calls.
 const READ: usize = 20;
 /// The number of functions to search for in the raw trace, which takes the same time for each.
 const SCANNED: usize = 3;
@@ -105,12 +106,12 @@ pub(crate) fn measure(
         found.push(milliseconds(start));
         ensure!(
             by_trace(&paths, &numbers) == blocks,
-            "{function} has other path traces in the recording than in the compacted file"
+            "{function} has different path traces in the recording and in the compacted file"
         );
         if let Some(scan) = raw.scans.iter().find(|scan| scan.function == function) {
             ensure!(
                 scan.found == blocks,
-                "{function} has other path traces in the raw trace than in the compacted file"
+                "{function} has different path traces in the raw trace and in the compacted file"
             );
         }
     }

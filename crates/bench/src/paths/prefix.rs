@@ -176,7 +176,7 @@ fn expands(tape: &Tape, path: &WholePath<InMemory>) -> Result<()> {
     Ok(())
 }
 
-/// Checks, block by block, that the file contains the original sequence.
+/// Checks, block by block, that the path in the file begins with the original sequence.
 fn same_beginning(subject: &Subject, tape: &Tape) -> Result<()> {
     let mut cursor = subject.path.cursor();
     for (i, node) in tape.executed().enumerate() {
@@ -229,7 +229,7 @@ fn timestamped(tape: &Tape) -> Result<Twpp> {
     }
 }
 
-/// Returns the compressed raw trace of the first `blocks` blocks.
+/// Returns the compressed size in bytes of the raw trace of the first `blocks` blocks.
 fn zstd(subject: &Subject, tape: &Tape, blocks: u64) -> Result<u64> {
     let numbers = BlockNumbers::new(&subject.program);
     let compressed = std::io::BufWriter::with_capacity(1 << 16, ZstdSize::new(LEVEL)?);

@@ -137,7 +137,7 @@ pub(crate) fn measure(
     })
 }
 
-/// The cost of a path written live, as ratios to the plain program.
+/// The cost of writing the path during the run, as ratios to the plain program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Live {
     pub plain_seconds: Sample,
@@ -152,7 +152,8 @@ pub(crate) struct Live {
     pub sought_cpu: Sample,
 }
 
-/// Measures the same as [`measure`], but only for paths written live.
+/// Measures the cost of writing the path by one scheme: with the words dropped, kept in a file, or
+/// kept together with positions. Leaves out the other figures of [`measure`].
 pub(crate) fn measure_live(
     subject: &Subject,
     plain: &Compiled,

@@ -104,7 +104,7 @@ impl Scheme {
 }
 
 impl Prepared {
-    /// Runs the program. `words` receives the written words, on another thread.
+    /// Runs the program. `words` receives the words that the probes write, on another thread.
     pub(crate) fn run(
         &self,
         command: &Command,
@@ -114,7 +114,7 @@ impl Prepared {
         Ok(self.compiled.run_traced(command, ids, self.layout, words)?)
     }
 
-    /// Regenerates paths from the words, if these are path numbers.
+    /// Returns a regenerator of paths from the words, if these are path numbers.
     pub(crate) fn regenerator<'a>(&'a self, program: &'a Program) -> Result<Regenerator<'a>> {
         let Plan::Paths(plan) = &self.plan else {
             bail!("the scheme {} does not write path numbers", self.name);
@@ -124,7 +124,7 @@ impl Prepared {
         Ok(regenerator)
     }
 
-    /// Counts the blocks in the words, if these are path numbers.
+    /// Returns a counter of the blocks that the words represent, if these are path numbers.
     pub(crate) fn counter<'a>(&'a self, program: &'a Program) -> Result<Counter<'a>> {
         let Plan::Paths(plan) = &self.plan else {
             bail!("the scheme {} does not write path numbers", self.name);

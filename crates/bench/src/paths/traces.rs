@@ -68,7 +68,8 @@ impl Traces {
 /// The numbers of path traces at which Figure 8 is read.
 const LIMITS: [u64; 8] = [1, 2, 5, 10, 25, 50, 100, 1000];
 
-/// Measures all path traces of the run. Returns them, their file, and the figures for the tables.
+/// Measures all path traces of the run. Returns the figures for the tables, the traces, and their
+/// file.
 pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
     subject.open_all()?;
     let start = Instant::now();

@@ -1,5 +1,5 @@
-//! Counts the dependences that need no label, by reason. The reasons are the optimisations of
-//! section 3 of Zhang and Gupta 2005, as far as they apply here.
+//! Counts dependences by the reason why they need no label, and the dependences that need one. The
+//! reasons are the optimisations of section 3 of Zhang and Gupta 2005, as far as they apply here.
 
 use afterimage_streams::Stream;
 use afterimage_wet::{Content, Epochs, FileEpochs, Index, InputForm, Origin, Part, Role};

@@ -140,7 +140,7 @@ impl Facts {
         })
     }
 
-    /// Returns the totals of the execution.
+    /// Returns the totals of the observed run.
     pub(crate) fn totals(&self, observed: &Observed) -> Totals {
         let mut totals = Totals::default();
         for (node, of) in self.nodes.iter() {

@@ -114,7 +114,7 @@ fn follow(subject: &Subject, blocks: u64, noted: &mut Noted) -> Result<()> {
     Ok(())
 }
 
-/// Chooses random writes, and random times after them.
+/// Chooses every n-th write, and a random later time for each.
 fn questions(subject: &Subject, blocks: u64) -> Result<Vec<Question>> {
     let mut counted = Noted::default();
     follow(subject, blocks, &mut counted)?;

@@ -161,8 +161,8 @@ pub(crate) fn report(rows: &[Row]) -> String {
     )
 }
 
-/// Makes the analogues of Figures 15 and 16, for ten stretches of about the same number of blocks
-/// each.
+/// Makes the analogues of Figures 15 and 16, at five points with about the same number of epochs
+/// between them.
 fn intervals(rows: &[Row]) -> String {
     const PARTS: usize = 5;
     let part = |title: &str, value: fn(&Row, usize) -> f64, digits| {

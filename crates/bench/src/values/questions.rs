@@ -23,7 +23,7 @@ use crate::paths::subject::Subject;
 /// The number of questions about a file that was just opened.
 const COLD: usize = 20;
 
-/// Times of one kind of question.
+/// The times of one kind of question, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Times {
     pub median: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Converts seconds to microseconds.
+    /// Summarises times that are given in seconds.
     pub(super) fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |share: f64| {

@@ -32,7 +32,7 @@ pub(crate) struct Class {
     streams: u64,
     numbers: u64,
     bytes: u64,
-    /// Streams that equal another stream of their node and are stored as a reference.
+    /// The number of streams that equal another stream of their node and are stored as a reference.
     shared: u64,
     /// The bytes by codec.
     codecs: BTreeMap<String, u64>,

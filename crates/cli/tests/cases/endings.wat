@@ -35,7 +35,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage record --force --invoke exit FILE 0
 ;; ! afterimage: endings.wat exited with code 0; 1 host call recorded in endings.aft (N)
 ;; $ afterimage info endings.aft
@@ -53,7 +53,7 @@
 ;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -84,7 +84,7 @@
 ;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -115,7 +115,7 @@
 ;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -145,7 +145,7 @@
 ;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function exit --function leave
 ;; | ran 6 instructions in 3 blocks; 2 of 12 functions executed; the run ended inside 2 calls
 ;; |
@@ -174,7 +174,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function unreachable
 ;; | ran 3 instructions in 2 blocks; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -201,7 +201,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function divide
 ;; | ran 3 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -227,7 +227,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function load
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -253,7 +253,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function indirect
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed; the run ended inside 1 call
 ;; |
@@ -278,7 +278,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function throw
 ;; | ran 2 instructions in 1 block; 1 of 12 functions executed
 ;; |
@@ -310,7 +310,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 443 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending

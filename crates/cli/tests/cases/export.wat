@@ -39,7 +39,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 151 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify export.aft
 ;; | sound: N, 9 chunks in 7 sections, 2 events
 ;; | whole path: 22 executed blocks, 11 paths in 1 segment, compared with the counts and the end

@@ -35,7 +35,7 @@
 ;; |
 ;; |  share  instructions  blocks  calls  source  function
 ;; | 100.0%            16       1      1  -       run
-;; ! afterimage: a counter in each of 1 blocks agrees with the derived counts
+;; ! afterimage: the counter of the block agrees with the derived counts
 ;; $ afterimage state --at end run.aft
 ;; | before the block at t=1 of 1
 ;; | #0 run()  @0x46  t=1

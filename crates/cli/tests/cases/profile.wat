@@ -36,7 +36,7 @@
 ;; | Before you share this file: whoever gets it learns
 ;; |   18 bytes written to standard output
 ;; |   the module, 293 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage info profile.aft --format json
 ;; | {"schema":"afterimage/info/2","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","results":null,"running":false,"frames":[{"function":{"index":4,"name":"main"},"offset":192,"source":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":[],"path_words":false,"path":null,"values":[],"checkpoints":null,"simulations":[],"slices":[],"disclosed":{"without_inputs":false,"traffic":[{"stream":"stdout","path":null,"read_bytes":0,"written_bytes":18}],"module_bytes":293,"debug_bytes":0,"debug_paths":0,"debug_folders":[],"sources":null},"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"window":null,"replaced":false,"stored_bytes":N,"raw_bytes":13,"chunks":1}],"streams":null,"problems":[]}
 ;; $ afterimage profile profile.aft
@@ -226,7 +226,7 @@
 ;; | # callgrind format
 ;; | version: 1
 ;; | creator: afterimage
-;; | # Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them.
+;; | # Calls are left out: their total costs do not follow from counts; afterimage export --format callgrind has them.
 ;; | positions: line
 ;; | event: Instr : executed WebAssembly instructions
 ;; | events: Instr
@@ -258,7 +258,7 @@
 ;; | 70.6%            36       9      1  -       main
 ;; | 29.4%            15       3      3  -       print
 ;; |  0.0%             0       0      0  -       never
-;; ! afterimage: a counter in each of 9 blocks agrees with the derived counts
+;; ! afterimage: the counters of all 9 blocks agree with the derived counts
 ;; $ afterimage profile profile.aft --weights profile.aft
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |

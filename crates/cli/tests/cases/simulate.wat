@@ -242,7 +242,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 254 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify run.aft
 ;; | sound: N, 26 chunks in 15 sections, 2 events
 ;; | whole path: 392 executed blocks, 10 paths in 1 segment, compared with the end

@@ -344,7 +344,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 317 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify run.aft
 ;; | sound: N, 19 chunks in 12 sections, 3 events
 ;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end

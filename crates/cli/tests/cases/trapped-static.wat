@@ -25,7 +25,7 @@
 ;; | Before you share this file: whoever gets it learns
 ;; |   1 argument
 ;; |   the module, 52 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile a.aft --by block
 ;; | ran 4 instructions in 2 blocks; 1 of 1 function executed; the run ended inside 1 call
 ;; |

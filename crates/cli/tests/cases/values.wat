@@ -544,7 +544,7 @@
 ;; |
 ;; | Before you share this file: whoever gets it learns
 ;; |   the module, 359 bytes, without debug information
-;; | `afterimage strip --inputs` removes what the program was given
+;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage build --lens full --exclude sum run.aft
 ;; ! afterimage: run.aft: the recording already has values of all functions, and these would be without sum; all windows must have the same functions: build the values again with --again
 ;; = 125

@@ -40,7 +40,7 @@
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 8
 ;; | never was not executed after t=8 (it was never executed before, either):
-;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, before it got there
+;; |   the run trapped: integer division by zero at @0x4d in share, at t=10, before reaching it
 ;; |   so the branch at @0x54 in share was not executed
 ;; |   so call at @0x56 in share was not executed; it would have called the function
 ;; $ afterimage why-not run.aft --at later

@@ -20,7 +20,7 @@
 ;; = 125
 ;; $ afterimage why-not run.aft --at @0x46 --after 3
 ;; | @0x46 was not executed after t=3 (it was executed once before, the last time at t=2):
-;; |   the run trapped: integer division by zero at @0x3e in share, at t=4, before it got there
+;; |   the run trapped: integer division by zero at @0x3e in share, at t=4, before reaching it
 ;; $ afterimage why-not run.aft --at later
 ;; | later was never executed:
 ;; |   the run trapped: integer division by zero at @0x3e in share, at t=4, when _start was in its call at @0x58, at t=3; to get there, it would have had to continue from call at @0x53 in _start, which was executed once, the last time at t=1

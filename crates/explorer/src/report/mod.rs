@@ -143,7 +143,8 @@ fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
 
-/// Returns a table of the user's own code and, folded, the same table of all code.
+/// Writes a table of the user's own code. If the same table of all code differs, also writes that,
+/// folded.
 fn mine_first(
     out: &mut dyn Write,
     session: &Session,
@@ -209,7 +210,7 @@ fn functions(out: &mut dyn Write, session: &Session, names: &NamesDocument) -> R
     })
 }
 
-/// Formats a line, with the part of its path that identifies the file.
+/// Formats a line as the file's name and the line's number.
 fn line(source: &Value) -> String {
     let file = source["file"].as_str().unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or(file);

@@ -359,7 +359,7 @@ impl<'a> Drafts<'a> {
     }
 }
 
-/// Returns the number of reads of each register.
+/// Counts the reads of each register.
 fn uses(code: &NodeCode) -> Vec<u32> {
     let mut uses = vec![0; code.registers().max(1)];
     let mut read = |register: Register| uses[register as usize] += 1;

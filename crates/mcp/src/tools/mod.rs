@@ -102,7 +102,7 @@ const fn tool<Q: Question>() -> Tool {
     }
 }
 
-/// All tools, in the order in which agents see them.
+/// All tools, in the order in which agents receive them.
 pub(crate) const ALL: [Tool; 11] = [
     tool::<overview::Arguments>(),
     tool::<source::Arguments>(),
@@ -164,7 +164,7 @@ fn run<Q: Question>(
     })
 }
 
-/// Returns the result of a failed call, and suggests a call that would work.
+/// Returns the result of a failed call. If a call is likely to help, suggests it.
 pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error) -> Value {
     let why = sentence(error);
     if error.is::<BadArguments>() {
@@ -263,7 +263,7 @@ fn next(
     }
 }
 
-/// Returns the error for a missing argument.
+/// Returns the error for a missing or invalid argument.
 fn needs(what: &str) -> Error {
     anyhow!(BadArguments(what.to_owned()))
 }

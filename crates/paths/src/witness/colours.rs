@@ -4,16 +4,17 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// The number of backward steps per edge of the graph, from witnesses to the branches that see
-/// them. Beyond this limit, each witness gets its own colour.
+/// The number of backward steps per edge of the graph, from witnesses to the branches from which
+/// they can be the next witness. Beyond this limit, each witness gets its own colour.
 const WORK_PER_EDGE: usize = 64;
 
 /// The minimum number of steps, whatever the number of edges.
 const LEAST_WORK: usize = 1 << 20;
 
-/// Colours greedily, so that witnesses that a branch sees through different edges get different
-/// colours. The heaviest witnesses come first, and each takes the smallest possible colour, so that
-/// much of the weight has few colours. Returns the colours by edge. Time: near-linear.
+/// Colours greedily, so that witnesses that a branch reaches silently through different edges get
+/// different colours. The heaviest witnesses come first, and each takes the smallest possible
+/// colour, so that much of the weight has few colours. Returns the colours by edge. Time:
+/// near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(
@@ -65,12 +66,13 @@ impl Colours {
 struct Colouring<'v, 'g> {
     view: &'v TraceGraph<'g>,
     placement: &'v Placement,
-    /// For each vertex, the last witness that a search found to be seen from that vertex.
+    /// For each vertex, the last witness that a search found to be reached silently from that
+    /// vertex.
     seen_by: Vec<u32>,
     stack: Vec<BlockId>,
-    /// For each edge that leaves a branch, the colours seen through it.
+    /// For each edge that leaves a branch, the colours reached silently through it.
     below: Vec<Colours>,
-    /// For each branch, the colours seen from it.
+    /// For each branch, the colours reached silently from it.
     at: Vec<Colours>,
     work: usize,
 }
@@ -103,7 +105,7 @@ impl Colouring<'_, '_> {
         Some(colour)
     }
 
-    /// Returns the edges that leave branches and through which a witness is seen.
+    /// Returns the edges on which silent paths to a witness leave branches.
     fn seen(&mut self, e: EdgeId) -> Option<Vec<EdgeId>> {
         let graph = self.view.graph();
         let mut ways = Vec::new();

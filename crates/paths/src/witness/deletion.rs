@@ -16,7 +16,7 @@ use super::{Placement, TraceGraph};
 const WORK: usize = 4096;
 
 /// Deletes witnesses, heaviest first, as long as the remaining witnesses suffice:
-/// - no branch sees a vertex after which other functions write;
+/// - no silent path leads from a branch to a vertex after which other functions write;
 /// - no branch reaches a vertex along two silent paths, so the last path is known wherever a run
 ///   ends;
 /// - no directed cycle is silent, not even through calls.

@@ -143,8 +143,8 @@ impl<'a> Regenerator<'a> {
 
     /// Follows the innermost activation while it stays in its function. This is the tight loop that
     /// takes most of the time. Returns `true` if it stopped because no token is left. Returns
-    /// `false` if it stopped at the end of a vertex that needs other treatment, such as a call or
-    /// an error.
+    /// `false` if it stopped at a vertex whose end, such as a call or an error, needs other
+    /// treatment.
     #[inline]
     fn go_within<R: TokenReader, S: PathSink>(&mut self, reader: &mut R, sink: &mut S) -> bool {
         let depth = self.stack.len();

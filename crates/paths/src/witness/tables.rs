@@ -183,8 +183,8 @@ fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Cod
     (codes, tokens)
 }
 
-/// Returns, for each vertex, the code of the tokens that it sees. These tokens all belong to one
-/// code.
+/// Returns, for each vertex, the code of the tokens that silent paths from it reach. These tokens
+/// all belong to one code.
 fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
     let mut codes = vec![None; graph.vertex_count()];

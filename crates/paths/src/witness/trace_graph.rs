@@ -12,9 +12,9 @@ pub enum Role {
     /// how control continues.
     SilentCall,
     /// Other functions may write after this vertex, which is EXIT or a call to a function that may
-    /// write. A witness of this graph cannot determine the next part of the trace, so no branch may
-    /// see this vertex (the blocking property, Ball and Larus 1992, section 4.2). The callee
-    /// determines how control continues.
+    /// write. A witness of this graph cannot determine the next part of the trace, so no silent
+    /// path may lead from a branch to this vertex (the blocking property, Ball and Larus 1992,
+    /// section 4.2). The callee determines how control continues.
     Foreign,
 }
 

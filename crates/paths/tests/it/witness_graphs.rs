@@ -38,8 +38,8 @@ fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     branches_fine && no_silent_cycle
 }
 
-/// Checks the same requirements for tokens. The sets of tokens that a branch's edges may see first
-/// must be disjoint. No token that the branch may see may be a prefix of another.
+/// Checks the same requirements for tokens. The sets of tokens that may be first after a branch's
+/// edges must be disjoint. No token that may be first after the branch may be a prefix of another.
 fn tokens_tell_apart(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> bool {
     let graph = view.graph();
     let tokens = assign_tokens(view, placement, weight);

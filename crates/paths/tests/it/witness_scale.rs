@@ -62,7 +62,8 @@ fn a_function_of_200_000_edges() {
     plan_and_regenerate(&without_calls(4 * diamonds + 2, &edges), 400_000);
 }
 
-/// Tests a row of bounds checks, in which every branch sees all later branches.
+/// Tests a row of bounds checks, in which silent paths lead from every branch to all later
+/// branches.
 #[test]
 fn a_row_of_50_000_checks() {
     let checks = 50_000;

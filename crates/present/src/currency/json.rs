@@ -164,7 +164,7 @@ pub struct CurrencyAlike {
 /// The reason why a variable is not current at a stop.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyExplained {
-    /// The stop.
+    /// The number of the arrival at which the run stopped.
     pub number: u64,
     /// The part of the variable; empty for the whole variable.
     pub part: String,

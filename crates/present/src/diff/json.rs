@@ -1,4 +1,4 @@
-//! Writes the differences between two executions as JSON.
+//! Writes the differences between two runs as JSON.
 
 use afterimage_analyses::diff::{CallPlace, HostBytes, Written};
 use afterimage_ids::{BlockId, FuncId};
@@ -13,18 +13,18 @@ use crate::document::{Document, NoRows, at_most};
 use crate::steps::StepScene;
 use crate::{PresentError, StepRow};
 
-/// The differences between two executions of one program, or of two programs that are alike.
+/// The differences between two runs of one program, or of two programs that are alike.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDocument {
-    /// The first execution.
+    /// The first run.
     pub a: DiffSide,
-    /// The second execution.
+    /// The second run.
     pub b: DiffSide,
     /// The differences between the programs; `null` if they are the same.
     pub alike: Option<AlikeDocument>,
-    /// Whether the two executions are the same.
+    /// Whether the two runs are the same.
     pub same: bool,
-    /// The endings of the executions, if they differ.
+    /// The endings of the runs, if they differ.
     pub endings: Option<DiffEndings>,
     /// The first difference.
     pub first: Option<DiffFirst>,
@@ -46,7 +46,7 @@ impl Document for DiffDocument {
     type Row = NoRows;
 }
 
-/// An execution.
+/// A run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffSide {
     /// The recording.
@@ -55,13 +55,13 @@ pub struct DiffSide {
     pub length: u64,
 }
 
-/// The endings of two executions, in the words of `ending` in `afterimage/info/2`; `null` if the
+/// The endings of two runs, in the words of `ending` in `afterimage/info/2`; `null` if the
 /// end was not recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffEndings {
-    /// The ending of the first execution.
+    /// The ending of the first run.
     pub a: Option<String>,
-    /// The ending of the second execution.
+    /// The ending of the second run.
     pub b: Option<String>,
 }
 
@@ -74,18 +74,18 @@ impl DiffEndings {
     }
 }
 
-/// The first difference between two executions.
+/// The first difference between two runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffFirst {
     /// The number of the differing operator's execution, from 1.
     pub number: u64,
-    /// The step of the first execution; `null` if it has ended.
+    /// The step of the first run; `null` if that run has ended.
     pub a: Option<StepRow>,
-    /// The step of the second execution; `null` if it has ended.
+    /// The step of the second run; `null` if that run has ended.
     pub b: Option<StepRow>,
     /// The differing bytes, if the host wrote or read different bytes at the same place.
     pub bytes: Option<DiffBytes>,
-    /// The calls that are open at the difference, the innermost first.
+    /// The calls that are open at the difference, the innermost first. At most six are listed.
     pub calls: Vec<DiffCall>,
 }
 
@@ -94,9 +94,9 @@ pub struct DiffFirst {
 pub struct DiffBytes {
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// The first execution's bytes from this offset on, at most 32.
+    /// The first run's bytes from this offset on, at most 32.
     pub a: Vec<u8>,
-    /// The second execution's bytes from this offset on, at most 32.
+    /// The second run's bytes from this offset on, at most 32.
     pub b: Vec<u8>,
 }
 
@@ -132,20 +132,20 @@ pub struct DiffControl {
     pub number: u64,
     /// The steps that differ in the previous block. The last entry decided where control went.
     pub decided: Vec<DiffDecided>,
-    /// The differing block of the first execution; `null` if it has ended.
+    /// The differing block of the first run; `null` if it has ended.
     pub a: Option<DiffBlock>,
-    /// The differing block of the second execution; `null` if it has ended.
+    /// The differing block of the second run; `null` if it has ended.
     pub b: Option<DiffBlock>,
-    /// The calls that are open where control diverges, the innermost first.
+    /// The calls that are open where control diverges, the innermost first. At most six are listed.
     pub calls: Vec<DiffCall>,
 }
 
-/// A step that differs between the two executions.
+/// A step that differs between the two runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffDecided {
-    /// The first execution's step.
+    /// The first run's step.
     pub a: StepRow,
-    /// The second execution's step.
+    /// The second run's step.
     pub b: StepRow,
 }
 
@@ -169,13 +169,13 @@ pub struct DiffOutput {
     pub output_line: u64,
     /// The bytes of that line before the difference.
     pub before: Vec<u8>,
-    /// The output of the first execution; `null` if its output ends earlier.
+    /// The output of the first run; `null` if its output ends earlier.
     pub a: Option<DiffWritten>,
-    /// The output of the second execution; `null` if its output ends earlier.
+    /// The output of the second run; `null` if its output ends earlier.
     pub b: Option<DiffWritten>,
 }
 
-/// The differing output of one execution.
+/// The differing output of one run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffWritten {
     /// The bytes, up to the end of the line or of the write.
@@ -193,9 +193,9 @@ pub struct DiffWritten {
 pub struct DiffLine {
     /// The line.
     pub source: Position,
-    /// The number of the first execution's arrivals at it.
+    /// The number of the first run's arrivals at it.
     pub a: u64,
-    /// The number of the second execution's arrivals at it.
+    /// The number of the second run's arrivals at it.
     pub b: u64,
 }
 

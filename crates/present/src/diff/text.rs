@@ -21,7 +21,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain, width,
 /// The default maximum number of lines to show.
 const LINES: usize = 20;
 
-/// Writes the differences between two executions, for people. Lists lines of the selected code,
+/// Writes the differences between two runs, for people. Lists lines of the selected code,
 /// with their text if available.
 ///
 /// # Errors
@@ -257,7 +257,7 @@ fn questions(
     Ok(())
 }
 
-/// Describes the first difference between the two executions, and its place.
+/// Describes the first difference between the two runs, and its place.
 fn sentence(
     scene: &StepScene<'_>,
     report: &DiffReport,

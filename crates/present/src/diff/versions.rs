@@ -139,7 +139,7 @@ fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Returns follow-up questions as commands: about the end of one of the executions, the output, the
+/// Returns follow-up questions as commands: about the end of one of the runs, the output, the
 /// first divergence, and the first suspect.
 ///
 /// # Errors
@@ -187,7 +187,7 @@ pub fn versions_questions(
     Ok(questions)
 }
 
-/// A comparison of the executions of two versions of a program.
+/// A comparison of the runs of two versions of a program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VersionsDocument {
     /// The recording of the first version.
@@ -198,7 +198,7 @@ pub struct VersionsDocument {
     pub statements: usize,
     /// The number of these statements that correspond to a statement of `a`.
     pub matched: usize,
-    /// The endings of the executions, if they differ.
+    /// The endings of the runs, if they differ.
     pub endings: Option<DiffEndings>,
     /// The file descriptors to which `fd_write` wrote different bytes.
     pub outputs: Vec<VersionsOutput>,

@@ -30,7 +30,7 @@ pub fn callgrind(
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
     writeln!(
         out,
-        "# Calls are left out: counts do not determine what they cost in all; afterimage export --format callgrind has them."
+        "# Calls are left out: their total costs do not follow from counts; afterimage export --format callgrind has them."
     )?;
     writeln!(
         out,

@@ -128,7 +128,7 @@ pub(super) fn text(
     let remedy = if own.without_inputs {
         "  no other input of the program: it was stripped, and the run cannot be repeated"
     } else {
-        "`afterimage strip --inputs` removes what the program was given"
+        "`afterimage strip --inputs` removes the program's input"
     };
     writeln!(out, "{remedy}")?;
     Ok(())

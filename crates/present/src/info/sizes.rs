@@ -186,11 +186,12 @@ impl InfoStreams {
             )?,
             Some(form) => writeln!(
                 out,
-                "Originally: 4 bytes of time per statement, 4 per value, 8 per dependence, as \
-                 Zhang and Gupta (2005) count; factor {} with one control\ndependence per \
-                 block, {} with the {} bytes per statement of their Table I. Tier 1: what does \
-                 not follow from the path, the code and other\nvalues, at the same width; tier \
-                 2: as stored in the file",
+                "The original form has 4 bytes of time per statement, 4 per value and 8 per dependence, \
+                 as in Zhang and Gupta (2005).\nThe factor is {} with one control dependence per \
+                 block, and {} with the {} bytes per statement of their Table I.\nThe column \
+                 \"tier 1\" is the size of the numbers that do not follow from the path, the code \
+                 and other values, at the same width.\nThe column \"tier 2\" is the size in the \
+                 file.",
                 significant_factor(form.factor_by_block),
                 significant_factor(form.factor_by_table),
                 significant(InfoOriginal::TABLE_I),
@@ -199,8 +200,8 @@ impl InfoStreams {
         if let Some(part) = self.of_part {
             writeln!(
                 out,
-                "Values are kept for {:.1} % of the run's blocks: the same share of the path \
-                 and of the log counts per statement and for factors",
+                "Values are kept for {:.1} % of the run's blocks, so sizes per statement and factors \
+                 include only this share of the path and of the log",
                 100.0 * part
             )?;
         }

@@ -358,7 +358,7 @@ pub struct HotRow {
     pub blocks: Vec<u32>,
     /// Whether it ends with a call.
     pub calls: bool,
-    /// The block with which its activation continues.
+    /// The block with which its activation continues; `null` if the activation ends.
     pub next: Option<u32>,
     /// The number of executions.
     pub count: u64,
@@ -401,7 +401,7 @@ fn of_hot<'a>(
     PathsDocument::new(names, "hot", PathsTotals::Hot(totals), available, rows)
 }
 
-/// The pattern and its occurrences.
+/// The pattern, and the number of its occurrences.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundTotals {
     /// Its parts.

@@ -23,14 +23,15 @@ pub struct RedundancyDocument {
     /// function count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loads: Option<u64>,
-    /// The number of pure operators that were executed.
+    /// The number of distinct pure operators that were executed. With `--function`, only operators
+    /// of this function count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expressions: Option<u64>,
     /// The number of executions.
     pub executions: u64,
     /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// The number of executions for which the value was available since the load's own call began.
+    /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The number of statements executed in the whole run, without moves and constants.
@@ -55,7 +56,7 @@ pub struct RedundantOperator {
     pub executions: u64,
     /// The number of these executions that were redundant.
     pub redundant: u64,
-    /// The number of executions for which the value was available since the load's own call began.
+    /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
     /// The result by the path alone, for the first 20 operators or the number that `--limit` gives.
@@ -78,7 +79,7 @@ pub struct RedundantOperator {
 pub struct RedundancyByPath {
     /// The number of redundant executions.
     pub redundant: u64,
-    /// The number of queries raised.
+    /// The number of queries that the analysis raised.
     pub queries: u64,
     /// The sources of the value.
     pub sources: Vec<RedundancyPathSource>,

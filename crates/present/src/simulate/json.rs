@@ -59,7 +59,8 @@ impl Missed {
 /// Numbers of cache lines.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CacheLines {
-    /// The number of lines touched by accesses.
+    /// The number of times that an access touched a line. An access that touches several lines
+    /// counts once for each.
     pub touched: u64,
     /// The number of lines that the first level read.
     pub first_read: u64,

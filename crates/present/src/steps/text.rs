@@ -60,7 +60,7 @@ pub fn steps_text(
         writeln!(out, "{}", scene.style.cut(&line))?;
     }
     if written == 0 {
-        writeln!(out, "nothing of this kind happens")?;
+        writeln!(out, "no steps match")?;
     }
     Ok(None)
 }

@@ -196,7 +196,7 @@ impl Render for VariableReport {
                 if *marked > 0 {
                     writeln!(
                         out,
-                        "{:>12}  may be wrong: the place was written since the call began, or \
+                        "{:>12}  may be wrong: the place has been written since the call began, or \
                          also belongs to another variable",
                         times(*marked)
                     )?;

@@ -202,7 +202,7 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
             )
         }
         WhyNotKind::Stopped { stood, .. } => {
-            format!("{}, before it got there", ended(stood))
+            format!("{}, before reaching it", ended(stood))
         }
         WhyNotKind::Host { function } | WhyNotKind::Uncalled { function } => {
             let what = match cause.kind {

@@ -96,7 +96,10 @@ fn operators_by_offset() {
         assert_eq!(nearest("@0"), Some(OrigOffset(body + 1)));
         assert!(nearest("@0xffffffff").is_some());
         let imported = at.location("log+1").unwrap_err();
-        assert_eq!(imported.to_string(), "log is imported: it has no code here");
+        assert_eq!(
+            imported.to_string(),
+            "log is imported, so its code is not in this module"
+        );
     });
 }
 

@@ -5,9 +5,9 @@
 //!                    whatever it calls between them
 //! main:2.3           … of this function
 //! main:2.3>f:0.1     after block 3, main calls f, which begins with its blocks 0 and 1
-//! f:8.9<main:4       after block 9, f returns to main, which goes on with its block 4; that it
-//!                    ends with an exception, which main catches, counts as well
-//! main:3>f:0.9<main:4  … all of it
+//! f:8.9<main:4       after block 9, f returns to main, which goes on with its block 4; this also
+//!                    matches if f throws an exception that main catches
+//! main:3>f:0.9<main:4  … the whole call
 //! ```
 //!
 //! Blocks have the numbers that `afterimage cfg` shows.
@@ -41,7 +41,7 @@ pub enum PatternTextError {
     #[error(transparent)]
     Name(#[from] NameError),
     /// The function is imported, so it has no blocks.
-    #[error("{0} is imported: it has no blocks here")]
+    #[error("{0} is imported, so its blocks are not in this module")]
     Imported(String),
     /// The function does not have this block.
     #[error("{function} has no block {block}: its blocks are 0 to {last}")]

@@ -1,12 +1,12 @@
 //! Resolves positions in a run from the user's notation.
 //!
 //! ```text
-//! 123456, t=123,456  the block that is executed as the 123456th
-//! start, end         the first block, the last
-//! -1, -1000          the last block, the 1000th from the end
-//! 50%, 99.9%         so much of the run; rounded down, but not below the first block
+//! 123456, t=123,456  the 123456th executed block
+//! start, end         the first block, the last block
+//! -1, -1000          the last block, the 1000th block from the end
+//! 50%, 99.9%         the block at this share of the run, rounded down, but at least the first block
 //! func#3             the first block of the 3rd call to a function
-//! file.c:42#3        the block in which line 42 is arrived at for the 3rd time
+//! file.c:42#3        the block with the 3rd arrival at line 42
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
 //! ```
 //!
@@ -156,7 +156,7 @@ pub enum PositionError<E: Error + 'static> {
         number: u64,
     },
     /// The function is imported, and the path does not contain the host's functions.
-    #[error("{0} is imported: its calls are not part of the path; see its callers")]
+    #[error("{0} is imported, so its calls are not part of the path; see its callers")]
     Imported(String),
     /// The operator does not belong to a block.
     #[error(
@@ -410,9 +410,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the position of an operator's execution in the block at `time`, in the notation that
-    /// [`statement`](Self::statement) reads, such as `@0x1f3#3`. Returns `None` if the operator is
-    /// in no block, or its block was not executed at that time.
+    /// Returns the position of an operator's execution in the block at `time`, as
+    /// [`statement`](Self::statement) accepts it: for example, `@0x1f3#3`. Returns `None` if the
+    /// operator is in no block, or its block was not executed at that time.
     ///
     /// # Errors
     /// If the path cannot be read.

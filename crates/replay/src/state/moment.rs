@@ -227,9 +227,9 @@ impl Machine for Ended<'_> {
 
 /// An activation at a moment.
 pub struct Moment<'m, 'a> {
-    /// The activation that is examined at the moment.
+    /// The activation to examine.
     pub activation: &'m Activation<'a>,
-    /// The contents that are known at the moment.
+    /// The contents that are known at this moment of the run.
     pub contents: &'m dyn Contents,
     /// The activation at its beginning, if known.
     pub entry: Option<&'m Activation<'a>>,

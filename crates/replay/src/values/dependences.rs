@@ -40,7 +40,8 @@ pub enum Origin {
     /// The initial state of the module, which is a data segment, zeroed memory, or the initial
     /// value of a global.
     Initial,
-    /// A write by the host during a call that the guest made.
+    /// A write by the host during a call of an import. The guest made the call or, if the import is
+    /// also exported, the host itself.
     Host {
         /// The number of the call, from 1.
         call: u64,

@@ -16,7 +16,7 @@ use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypedValue {
-    /// The value's role in the statement, or empty for the only result.
+    /// The value's role in the statement, or empty for a result.
     pub role: &'static str,
     /// The type of the value.
     pub ty: ValType,
@@ -58,7 +58,8 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Returns the statements of a function, or `None` if there is no such function.
+    /// Returns the statements of a function, or `None` if there is no such function or its body
+    /// cannot be read.
     pub fn statements(&self, function: FuncId) -> Option<Rc<Ssa>> {
         let mut known = self.known.borrow_mut();
         let found = known.entry(function).or_insert_with(|| {
@@ -90,8 +91,9 @@ impl<'a> Types<'a> {
         Some(found.ty)
     }
 
-    /// Returns the results of an instruction or a call, the value of a store, or the condition of a
-    /// branch. The list is empty if the execution gave no value, or trapped.
+    /// Returns the results of an instruction or a call, the value of a store or a `global.set`, the
+    /// condition of a branch, or the values of a return. The list is empty if the execution gave no
+    /// value, or trapped.
     ///
     /// # Errors
     /// If the trace is damaged or lacks the required data.

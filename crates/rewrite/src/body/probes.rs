@@ -1,5 +1,5 @@
-//! Writes the code added between the operators of a body, for counters, words of the path, and
-//! polls of the stop clock.
+//! Writes the code added between the operators of a body. It counts executions, writes the path,
+//! and polls the stop clock.
 
 use afterimage_ids::BlockId;
 use wasm_encoder::{BlockType, Instruction, MemArg};

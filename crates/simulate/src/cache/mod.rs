@@ -39,7 +39,8 @@ pub struct Missed {
 /// The numbers of lines moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// The number of lines touched by accesses.
+    /// The number of times that an access touched a line. An access that touches several lines
+    /// counts once for each.
     pub touched: u64,
     /// The number of lines read into the first level.
     pub first: u64,

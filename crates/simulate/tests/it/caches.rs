@@ -206,7 +206,7 @@ fn a_larger_fully_associative_cache_never_misses_more() {
 fn the_least_recently_used_line_goes() {
     let mut caches = Caches::new(&spec("--cache 128,2,64"));
     let mut misses = |address| caches.access(address, 1, false).first == 1;
-    // 0 and 64 are present. Then 128 evicts 0, or 64 if 0 was used since.
+    // 0 and 64 are present. Then 128 evicts 0, or 64 if 0 has been used since then.
     assert_eq!([0, 64, 128, 0].map(&mut misses), [true; 4]);
     assert_eq!(
         [64, 0, 64, 192, 64, 0].map(&mut misses),

@@ -70,7 +70,7 @@ pub enum Shape {
     Record,
     /// One of several alternatives. The child is its contents and has its name.
     Variant,
-    /// The value has elements, such as an array.
+    /// The value has elements, as an array does.
     Sequence,
     /// There is no value, for this reason.
     Missing(Box<PathError>),

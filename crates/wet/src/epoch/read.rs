@@ -572,13 +572,13 @@ impl Before {
             let block = known.len() - 1;
             let more = sum(&stream.block(block as u64, blocks)?)?;
             let next = known[block].checked_add(more);
-            known.push(next.ok_or(damaged("too many of something"))?);
+            known.push(next.ok_or(damaged("a sum of 2^64 or more"))?);
         }
         let values = stream.block(wanted, blocks)?;
         let values = values.get(..within).ok_or(damaged("a stream"))?;
         let more = sum(values)?;
         let sum = known[wanted as usize].checked_add(more);
-        sum.ok_or(damaged("too many of something"))
+        sum.ok_or(damaged("a sum of 2^64 or more"))
     }
 }
 

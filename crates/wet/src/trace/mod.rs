@@ -206,7 +206,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     scanned: OnceCell<Scanned>,
     sites: RefCell<HashMap<TableOrSize, Rc<Sites<'a, S>>>>,
     blocks: Blocks,
-    /// Intermediate results of earlier values.
+    /// Intermediate results from computing values for previous questions, kept for later questions.
     recent: RefCell<ComputedValues>,
 }
 

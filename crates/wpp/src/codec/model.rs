@@ -229,7 +229,7 @@ impl<'a> Model<'a> {
                 let class = (u64::BITS - previous.leading_zeros()).min(8);
                 let more = self.escaped_times[class as usize].code(coder, given.wrapping_sub(2));
                 more.and_then(|more| more.checked_add(2))
-                    .ok_or(CodecError::Malformed("an endless repeat"))?
+                    .ok_or(CodecError::Malformed("a repetition count of 2^64 or more"))?
             }
         };
         self.times

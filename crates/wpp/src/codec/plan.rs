@@ -38,7 +38,7 @@ pub(super) enum Form {
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) form: Form,
-    /// The number of symbols that the reader sees.
+    /// The number of symbols that the reader reads.
     pub(super) width: u32,
     /// The number of steps of an occurrence that is not written as a number.
     steps: u32,
@@ -131,8 +131,8 @@ fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) ->
     (plans, all)
 }
 
-/// Returns the number of times that each rule is written if all sequences are named. A count of 2
-/// means at least twice.
+/// Counts how often each rule is written if all sequences are named. A count of 2 means at least
+/// twice.
 fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
     let grammar = &segment.grammar;
     let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();

@@ -89,13 +89,13 @@ impl CallGraph {
         Walk::new(self)
     }
 
-    /// Returns the number of occurrences of each subtree. Time: O(nodes + runs).
+    /// Counts the occurrences of each subtree. Time: O(nodes + runs).
     pub fn occurrences(&self) -> Vec<u64> {
         self.checked_occurrences().unwrap_or_default()
     }
 
-    /// Returns the number of occurrences of each subtree. Returns `None` if a count exceeds 64
-    /// bits, which never happens in a finished graph.
+    /// Counts the occurrences of each subtree. Returns `None` if a count exceeds 64 bits, which
+    /// never happens in a finished graph.
     pub(super) fn checked_occurrences(&self) -> Option<Vec<u64>> {
         let mut counts = vec![0u64; self.nodes.len()];
         let add = |counts: &mut [u64], runs: Runs<'_>, times: u64| {

@@ -111,7 +111,7 @@ pub fn of_wrong_type(
 }
 
 /// Explains that `main` returned a failure code, although nothing killed the run. Returns `None` if
-/// `main` did not return such a code.
+/// no return of `main` is found near the end of the run.
 ///
 /// # Errors
 /// If the recording is damaged.

@@ -111,8 +111,8 @@ pub fn described(
     });
     let more = match own.len().checked_sub(NAMED) {
         None | Some(0) => String::new(),
-        Some(1) => ", and 1 call more".to_owned(),
-        Some(more) => format!(", and {} calls more", grouped(more as u64)),
+        Some(1) => ", and 1 more call".to_owned(),
+        Some(more) => format!(", and {} more calls", grouped(more as u64)),
     };
     format!(
         ", with {open} on {it}: {}{more}, {} times",

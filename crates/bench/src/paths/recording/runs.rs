@@ -11,7 +11,8 @@ use anyhow::{Context, Result};
 use crate::paths::scheme::Prepared;
 use crate::paths::subject::{Settings, Subject, make_recording};
 
-/// Records a run, with or without its path. The compiled module comes from a cache.
+/// Records a run, with or without its path. The compiled module comes from a cache. Returns the
+/// guest's processor time.
 pub(super) fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
     let folder = subject.folder.path();
     let settings = Settings {

@@ -371,7 +371,7 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
         "diff given.aft given.aft",
     ] {
         let said = [
-            "given.aft: `afterimage strip --inputs` removed what the program was given, so its run cannot be executed or followed again",
+            "given.aft: `afterimage strip --inputs` removed the program's input, so its run cannot be executed or followed again",
         ];
         sandbox.refused(words, 125, &said);
     }

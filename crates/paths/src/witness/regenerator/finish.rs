@@ -28,12 +28,12 @@ impl Regenerator<'_> {
     /// Continues to the end of the run. [`Regenerator::advance`] must have read all tokens, and all
     /// calls by the host must have been added.
     ///
-    /// After the last token, everything is determined. Consider a branch that is still to come. It
-    /// sees no call that writes and no EXIT, so its activation cannot end, and is among the final
-    /// activations. There is no silent diamond, so only one silent way leads to the block where
-    /// that activation ended. No state of the stack recurs, because there is no silent cycle and
-    /// every function that ends with a tail call has written. So the first state that agrees with
-    /// the end is the end.
+    /// After the last token, everything is determined. Consider a branch that is still to come. No
+    /// silent path leads from it to a call that writes or to EXIT, so its activation cannot end,
+    /// and is among the final activations. There is no silent diamond, so only one silent way leads
+    /// to the block where that activation ended. No state of the stack recurs, because there is no
+    /// silent cycle and every function that ends with a tail call has written. So the first state
+    /// that agrees with the end is the end.
     ///
     /// # Errors
     /// Returns an error if the run does not reach its end.

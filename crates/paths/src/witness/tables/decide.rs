@@ -23,8 +23,8 @@ impl Table {
         }
     }
 
-    /// Walks back from the edges that write the token to branches that see them, until it finds
-    /// branch `v`.
+    /// Walks back from the edges that write the token to the branches that reach them silently,
+    /// until it finds branch `v`.
     ///
     /// If several edges write the same token, the walks are short in total (see
     /// [`colours`](super::colours)), and each walk is done once in full. If only one edge writes
@@ -56,10 +56,10 @@ impl Table {
         }
     }
 
-    /// Records, for branches that see this edge, the edge through which they see it. Covers all
-    /// these branches, or up to twice the number needed to find `wanted`. Returns `false` if
-    /// `wanted` does not see the edge. No branch sees a call that writes, so a walk back past that
-    /// call meets no branch.
+    /// Records, for branches that reach this edge on a silent path, the edge on which that path
+    /// leaves them. Covers all these branches, or up to twice the number needed to find `wanted`.
+    /// Returns `false` if no silent path leads from `wanted` to the edge. No silent path leads from
+    /// a branch to a call that writes, so a walk back past that call meets no branch.
     fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
         self.walks += 1;
         let mut queue = vec![writer];
