@@ -70,12 +70,15 @@ impl Canvas {
         self.bytes[common].fill(Some(wrote));
     }
 
-    /// Sets the writer of the bytes of a range that have no known writer yet.
-    pub fn under(&mut self, range: Range, wrote: Wrote) {
+    /// Sets the writer of the bytes of a range that have no known writer yet. Returns whether any of
+    /// the bytes are in this canvas.
+    pub fn under(&mut self, range: Range, wrote: Wrote) -> bool {
         let common = self.common(range);
+        let is_common = !common.is_empty();
         for byte in &mut self.bytes[common] {
             byte.get_or_insert(wrote);
         }
+        is_common
     }
 
     /// Whether all writers are known.

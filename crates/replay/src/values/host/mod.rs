@@ -7,6 +7,7 @@
 
 mod canvas;
 mod error;
+mod latest;
 mod printed;
 mod readers;
 mod times;

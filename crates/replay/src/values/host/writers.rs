@@ -11,6 +11,7 @@ use afterimage_wpp::Visit;
 
 use super::HostReadsError;
 use super::canvas::{Canvas, Part, Wrote};
+use super::latest::{Latest, Write};
 use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
@@ -30,7 +31,7 @@ pub(super) enum Moment {
 
 impl Moment {
     /// Returns the time at which the execution begins.
-    fn start(self) -> u64 {
+    pub fn start(self) -> u64 {
         match self {
             Self::Start(start) => start,
             Self::Call(visit) => visit.start,
@@ -44,6 +45,8 @@ pub(super) struct Writers<'a> {
     run: Run<'a, FileSegments>,
     file: TraceFile,
     follower: Option<Follower<'a, FileSegments>>,
+    /// The latest writes of the part of the run that was followed last without checkpoints.
+    latest: Option<Latest>,
     /// Whether the host may call exported imports. If so, it may also write outside of the guest's
     /// calls.
     host_calls_itself: bool,
@@ -61,6 +64,7 @@ impl<'a> Writers<'a> {
             run,
             file,
             follower: None,
+            latest: None,
         }
     }
 
@@ -217,6 +221,16 @@ impl<'a> Writers<'a> {
         moment: Moment,
         canvas: &mut Canvas,
     ) -> Result<(), HostReadsError> {
+        let before = moment.start().checked_sub(1).filter(|_| from.is_none());
+        let snapshot = match (self.run.snapshots, before) {
+            (Some(snapshots), Some(before)) => snapshots.at(before).map(|it| (snapshots, it)),
+            _ => None,
+        };
+        let number = snapshot.map(|(_, number)| number);
+        let latest = self.latest.as_ref().filter(|_| from.is_none());
+        if latest.is_some_and(|latest| latest.paint(number, moment, canvas)) {
+            return Ok(());
+        }
         let mut calls = 0;
         let known = self.follower.take().filter(|_| from.is_some());
         let mut follower = match known {
@@ -229,10 +243,7 @@ impl<'a> Writers<'a> {
                 calls = values.host()?.among(checkpoint.log().events)?;
             }
         }
-        let before = moment.start().checked_sub(1).filter(|_| from.is_none());
-        if let Some(snapshots) = self.run.snapshots
-            && let Some(number) = before.and_then(|before| snapshots.at(before))
-        {
+        if let Some((snapshots, number)) = snapshot {
             follower.go_to_snapshot(snapshots, number)?;
             let (snapshot, _) = snapshots.snapshot(number).map_err(StepsError::from)?;
             calls = values.host()?.among(snapshot.log.events)?;
@@ -241,8 +252,9 @@ impl<'a> Writers<'a> {
             canvas,
             start: 0,
             calls,
+            latest: from.is_none().then(|| Latest::new(number, moment)),
+            is_done: false,
             is_last: false,
-            is_over: false,
         };
         while let Some(visit) = follower.advance()? {
             match moment {
@@ -251,10 +263,14 @@ impl<'a> Writers<'a> {
                 Moment::Start(_) => {}
             }
             watch.start = visit.start;
+            watch.is_done = false;
             follower.execute(visit, &mut watch)?;
             if watch.is_last {
                 break;
             }
+        }
+        if from.is_none() {
+            self.latest = watch.latest;
         }
         self.follower = from.map(|_| follower);
         Ok(())
@@ -389,9 +405,26 @@ struct Watch<'c> {
     start: u64,
     /// The number of host calls so far.
     calls: u64,
+    latest: Option<Latest>,
+    /// Whether the instructions of the current node are done.
+    is_done: bool,
     /// Whether this is the last node, whose host call at the end is ignored.
     is_last: bool,
-    is_over: bool,
+}
+
+impl Watch<'_> {
+    #[inline]
+    fn wrote(&mut self, range: Range, wrote: Wrote) {
+        self.canvas.over(range, wrote);
+        if let Some(latest) = &mut self.latest {
+            latest.push(Write {
+                start: self.start,
+                is_by_call: self.is_done,
+                range,
+                wrote,
+            });
+        }
+    }
 }
 
 impl Observer for Watch<'_> {
@@ -401,7 +434,7 @@ impl Observer for Watch<'_> {
     fn write(&mut self, inst: usize, range: Range) {
         let start = self.start;
         let inst = inst as u32;
-        self.canvas.over(range, Wrote::Guest { start, inst });
+        self.wrote(range, Wrote::Guest { start, inst });
     }
 
     fn copy(&mut self, inst: usize, _: Range, to: Range) {
@@ -409,7 +442,7 @@ impl Observer for Watch<'_> {
     }
 
     fn done(&mut self, _: &NodeCode, _: &[u64], _: &[u64]) {
-        self.is_over = self.is_last;
+        self.is_done = true;
     }
 
     fn host_call(&mut self) {
@@ -417,9 +450,9 @@ impl Observer for Watch<'_> {
     }
 
     fn host_write(&mut self, range: Range) {
-        if !self.is_over {
+        if !(self.is_last && self.is_done) {
             let call = self.calls;
-            self.canvas.over(range, Wrote::Host { call });
+            self.wrote(range, Wrote::Host { call });
         }
     }
 }
