@@ -15,14 +15,14 @@ use afterimage_present::{
     leave_out_library, line_rows, lines_text, narrow, step_rows, steps_binary, steps_text,
     trace_binary, trace_rows, trace_text, with_results,
 };
-use afterimage_profile::{CodeFilter, OwnFunctions, Source};
+use afterimage_profile::{OwnFunctions, Source};
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, time_of,
 };
 use afterimage_replay::steps::{
-    self, Enter, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, WantedLines, Within,
-    last_steps,
+    self, Enter, MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, WantedLines,
+    Within, last_steps,
 };
 use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};
@@ -175,8 +175,6 @@ struct Shown<'s, 'p> {
     program: NamedProgram<'p>,
     positions: &'s Positions<'p, FileSegments>,
     stretch: &'s Stretch,
-    /// Whether only a stretch of the path exists.
-    is_stretch: bool,
     /// The functions that text shows, if it leaves out others.
     own: Option<&'s OwnFunctions<'p>>,
     sources: &'s dyn Sources,
@@ -211,7 +209,7 @@ impl TraceQuery {
 const MOST_LAST: u64 = 10_000_000;
 /// The maximum number of blocks to read from a path that is not compacted. Compacting the whole
 /// path takes longer than reading this number of blocks twice.
-pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
+const MOST_UNBUILT: u64 = 10_000_000;
 /// The number of blocks to read from such a path for text, which leaves out library code.
 const FOLDED: u64 = 1_000_000;
 
@@ -243,14 +241,11 @@ impl TraceQuery {
     /// If the file is damaged, or the stretch is empty.
     pub fn use_words(&self, session: &Session, form: Form) -> Result<bool> {
         let Bounds { from, to } = &self.bounds;
-        if let (Some(level), Some(count), None, None) =
+        if let (Some(_), Some(count), None, None) =
             (self.level.of_steps(), self.last, from, &self.function)
             && self.limit.is_none_or(|limit| limit >= count)
         {
-            let is_folded = form == Form::Text && *session.code() != CodeFilter::All;
-            // Text counts all statements of library code between two others as one entry.
-            let count = if is_folded { count.max(FOLDED) } else { count };
-            return self.use_last(session, level, count);
+            return self.use_last(session);
         }
         let blocks = self.level == Level::Block;
         // The words do not say when open activations began.
@@ -387,7 +382,6 @@ impl TraceQuery {
                 program,
                 positions: &positions,
                 stretch: &stretch,
-                is_stretch,
                 own,
                 sources,
                 style,
@@ -471,7 +465,13 @@ impl TraceQuery {
         let lines = OwnLines::new(traced, traced.path()?, lines);
         let code = |step: &Step| lines.of_step(program.operators, step, false);
         let code = shown.own.map(|_| &code as &CodeOf<'_>);
+        let snapshots = traced.snapshots()?;
         follow(traced, |run, log| {
+            // Checkpoints restore less memory than snapshots.
+            let run = match run.checkpoints {
+                Some(_) => run,
+                None => Run { snapshots, ..run },
+            };
             let mut rows = VecDeque::new();
             let mut kept;
             let mut streamed;
