@@ -478,7 +478,7 @@ impl TraceQuery {
             let mut backwards;
             let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
             if let (Some(last), Some(code)) = (self.last, code) {
-                rows = self.last_rows(shown, run, wanted, (last, code))?;
+                rows = Self::last_rows(traced, run, wanted, (last, code))?;
                 if self.reverse {
                     rows.make_contiguous().reverse();
                 }

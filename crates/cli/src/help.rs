@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Each heading with its commands, in the order in which users need the commands.
 const GROUPS: [(&str, &str); 8] = [
@@ -43,9 +43,22 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
 }
 
 /// Replaces the error of `help` with a misspelt command by the error of the command itself, which
-/// suggests other commands.
-pub(crate) fn suggested(command: &clap::Command, error: clap::Error) -> clap::Error {
+/// suggests other commands. For a second argument without an option, suggests `--at` if the command
+/// has it.
+pub(crate) fn suggested(command: &clap::Command, mut error: clap::Error) -> clap::Error {
     let words = Vec::from_iter(std::env::args_os());
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(place)) = error.get(ContextKind::InvalidArg)
+        && !place.starts_with('-')
+        && let Some(asked) = words.get(1).and_then(|name| command.find_subcommand(name))
+        && asked
+            .get_arguments()
+            .any(|one| one.get_long() == Some("at"))
+    {
+        let tip = format!("to name a place or a moment, use '--at {place}'");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
     match words.as_slice() {
         [this, help, name] if help == "help" && error.kind() == ErrorKind::InvalidSubcommand => {
             let tried = command.clone().try_get_matches_from([this, name]);

@@ -10,7 +10,7 @@ use afterimage_replay::steps::{Run, Steps, Wanted};
 use afterimage_trace::Kind;
 use anyhow::{Context, Result};
 
-use super::{Shown, TraceQuery};
+use super::TraceQuery;
 use crate::Session;
 use crate::early::{early, ensure_for_questions, is_long};
 use crate::rows::next_of;
@@ -39,34 +39,32 @@ impl TraceQuery {
         Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
-    /// Returns the last rows of a stretch, in order. Reads the steps since few blocks of shown code
-    /// first, and reads more while rows are missing.
+    /// Returns the last rows of a stretch, in order. Reads the steps of few blocks first, and of
+    /// more while rows are missing.
     pub(super) fn last_rows(
-        &self,
-        shown: Shown<'_, '_>,
+        session: &Session,
         run: Run<'_, FileSegments>,
         wanted: Wanted,
         (count, code): (u64, &CodeOf<'_>),
     ) -> Result<VecDeque<ShownStep>> {
-        let traced = shown.program.session;
-        // The row before the last rows shows where the first of them begins.
+        let all = wanted.window;
+        // The first of these rows may be cut off at the beginning.
         let enough = count.saturating_add(1);
-        let mut blocks = enough;
+        let mut blocks = enough.saturating_mul(4);
         loop {
-            let unit = (Unit::Block, blocks);
-            let window = last_shown(traced, shown.stretch, shown.own, unit)?;
-            let mut steps = Steps::new(run, traced.file().log()?, Wanted { window, ..wanted })?;
+            let first = all.first.max(all.last.saturating_sub(blocks));
+            let window = Window { first, ..all };
+            let mut steps = Steps::new(run, session.file().log()?, Wanted { window, ..wanted })?;
             let mut next = || next_of(steps.next());
             let mut rows = FoldedSteps::new(&mut next, Some(code)).last(enough as usize)?;
-            // Some blocks have no steps of this kind.
             if rows.len() as u64 == enough {
                 rows.pop_front();
                 return Ok(rows);
             }
-            if window.first == wanted.window.first {
+            if first == all.first {
                 return Ok(rows);
             }
-            blocks = blocks.saturating_mul(8);
+            blocks = blocks.saturating_mul(4);
         }
     }
 }

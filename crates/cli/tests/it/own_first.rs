@@ -415,6 +415,15 @@ fn help_suggests_commands() {
     );
 }
 
+#[test]
+fn a_place_without_its_option_is_pointed_out() {
+    let ran = Sandbox::new().run("why-not app.aft app.rs:3");
+    let tip = "use '--at app.rs:3'";
+    assert!(ran.stderr.contains(tip), "{ran:?}");
+    let ran = Sandbox::new().run("info app.aft app.rs:3");
+    assert!(!ran.stderr.contains("--at"), "{ran:?}");
+}
+
 /// The blocks of library code count for the calls around it.
 #[test]
 fn timelines_and_hot_paths_leave_out_library_code() {
