@@ -464,7 +464,7 @@ impl TraceQuery {
         let lines = (program.own.folded, program.names);
         let lines = OwnLines::new(traced, traced.path()?, lines);
         let code = |step: &Step| lines.of_step(program.operators, step, false);
-        let code = shown.own.map(|_| &code as &CodeOf<'_>);
+        let code = shown.own.map(|own| (own, &code as &CodeOf<'_>));
         let snapshots = traced.snapshots()?;
         follow(traced, |run, log| {
             // Checkpoints restore less memory than snapshots.
@@ -477,8 +477,8 @@ impl TraceQuery {
             let mut streamed;
             let mut backwards;
             let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
-            if let (Some(last), Some(code)) = (self.last, code) {
-                rows = Self::last_rows(traced, run, wanted, (last, code))?;
+            if let (Some(last), Some((own, code))) = (self.last, code) {
+                rows = Self::last_rows(traced, run, wanted, own, (last, code))?;
                 if self.reverse {
                     rows.make_contiguous().reverse();
                 }
@@ -520,8 +520,8 @@ impl TraceQuery {
                             }
                             Ok(step)
                         };
-                        let mut rows =
-                            FoldedSteps::new(&mut next, code).after(mem::take(&mut rows));
+                        let mut rows = FoldedSteps::new(&mut next, code.map(|(_, code)| code))
+                            .after(mem::take(&mut rows));
                         let level = (level, stretch.window.last);
                         let next = steps_text(out, scene, &mut rows, level, limit)?;
                         let Some(Step {

@@ -1,6 +1,6 @@
 //! Finds the last entries of a trace.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use afterimage_present::{CodeOf, FoldedSteps, ShownStep, Stretch};
 use afterimage_profile::OwnFunctions;
@@ -39,20 +39,25 @@ impl TraceQuery {
         Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
-    /// Returns the last rows of a stretch, in order. Reads the steps of few blocks first, and of
-    /// more while rows are missing.
+    /// Returns the last rows of a stretch, in order. Reads the steps of few blocks first. While rows
+    /// are missing, begins earlier, at blocks of shown code.
     pub(super) fn last_rows(
         session: &Session,
         run: Run<'_, FileSegments>,
         wanted: Wanted,
+        own: &OwnFunctions<'_>,
         (count, code): (u64, &CodeOf<'_>),
     ) -> Result<VecDeque<ShownStep>> {
-        let all = wanted.window;
+        let (path, all) = (session.path()?, wanted.window);
+        let functions = session.program().functions.iter().map(|f| f.id);
+        let shown = HashSet::from_iter(functions.filter(|f| own.shows(*f)));
         // The first of these rows may be cut off at the beginning.
         let enough = count.saturating_add(1);
-        let mut blocks = enough.saturating_mul(4);
+        let mut blocks = enough;
+        let mut first = all
+            .first
+            .max(all.last.saturating_sub(enough.saturating_mul(4)));
         loop {
-            let first = all.first.max(all.last.saturating_sub(blocks));
             let window = Window { first, ..all };
             let mut steps = Steps::new(run, session.file().log()?, Wanted { window, ..wanted })?;
             let mut next = || next_of(steps.next());
@@ -64,6 +69,16 @@ impl TraceQuery {
             if first == all.first {
                 return Ok(rows);
             }
+            let before = Window {
+                last: first - 1,
+                ..all
+            };
+            let found = last(path, before, Some(shown.clone()), Unit::Block, blocks)?;
+            // If everything before is library code, it is part of the first row.
+            first = match found.first <= found.last {
+                true => found.first,
+                false => all.first,
+            };
             blocks = blocks.saturating_mul(4);
         }
     }
