@@ -16,6 +16,9 @@ use crate::Session;
 /// The number of activations to search for the user's own code.
 const STACK: usize = 64;
 
+/// The line that shown code was inlined into, if any. `None` for library code.
+type Here = Option<Option<OwnPlace>>;
+
 /// Finds lines of the user's own code, by the path alone.
 pub(crate) struct OwnLines<'a> {
     path: &'a RecordedPath,
@@ -24,7 +27,7 @@ pub(crate) struct OwnLines<'a> {
     places: Places<'a>,
     /// The results of [`here`](Self::here) for operators. Finding one takes far longer than looking
     /// it up again.
-    known: RefCell<HashMap<(FuncId, Option<OpId>), Option<Option<OwnPlace>>>>,
+    known: RefCell<HashMap<(FuncId, Option<OpId>), Here>>,
     /// The line that called each activation of library code, by the time of its first block.
     called: RefCell<HashMap<u64, Option<OwnPlace>>>,
 }
@@ -59,9 +62,7 @@ impl<'a> OwnLines<'a> {
         }
     }
 
-    /// For shown code: the line that library code was inlined into, if any. `None` for library
-    /// code.
-    fn here(&self, function: FuncId, offset: Option<OrigOffset>) -> Option<Option<OwnPlace>> {
+    fn here(&self, function: FuncId, offset: Option<OrigOffset>) -> Here {
         let folded = self.own.folded;
         let Some((offset, at)) = offset.and_then(|offset| Some((offset, folded.locate(offset)?)))
         else {

@@ -53,7 +53,8 @@ impl TraceQuery {
         let shown = HashSet::from_iter(functions.filter(|f| own.shows(*f)));
         // The first of these rows may be cut off at the beginning.
         let enough = count.saturating_add(1);
-        let mut blocks = enough;
+        // A block has several rows, as a rule.
+        let mut blocks = enough.div_ceil(4);
         let mut first = all
             .first
             .max(all.last.saturating_sub(enough.saturating_mul(4)));
