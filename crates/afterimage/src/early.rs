@@ -18,10 +18,7 @@ use afterimage_replay::paths::{
     Summary, path_in_memory, path_of_stretches, stretches_of_path,
 };
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing, follow_to};
-use afterimage_replay::steps::{
-    Run, SnapshotBuilder, Snapshots, StepsError, Wanted, WrittenLines, begin_of_last_steps,
-    take_snapshots,
-};
+use afterimage_replay::steps::{Run, SnapshotBuilder, Snapshots, WrittenLines, take_snapshots};
 use afterimage_replay::values::Bits;
 use afterimage_replay::{Recording, WatchFn};
 use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
@@ -33,7 +30,6 @@ use crate::cancel::cancelled;
 use crate::error::{Reason, SessionError};
 use crate::monitor::{Note, Work};
 use crate::path::NEVER;
-use crate::trace::MOST_UNBUILT;
 
 /// A run whose path was written during execution, with its snapshots.
 pub(crate) struct Early<'a> {
@@ -89,18 +85,24 @@ impl Early<'_> {
         if let Some(known) = self.path.get() {
             return Ok(known);
         }
+        let path = self.make_path()?;
+        Ok(self.path.get_or_init(|| path))
+    }
+
+    /// Like [`path`](Self::path), but the caller keeps the path.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn make_path(&self) -> Result<RecordedPath> {
         let module = self.session.module();
         let directory = stretches_of_path(self.file)?.map(|found| found.directory);
         let made =
             directory.map(|directory| path_from_words(self.file, module, directory, usize::MAX));
-        let path = match made.transpose()?.flatten() {
-            Some(path) => path,
-            None => {
-                let whole = self.live.whole(|_| {})?;
-                path_in_memory(self.file, whole.directory, whole.segments)?
-            }
-        };
-        Ok(self.path.get_or_init(|| path))
+        if let Some(path) = made.transpose()?.flatten() {
+            return Ok(path);
+        }
+        let whole = self.live.whole(|_| {})?;
+        Ok(path_in_memory(self.file, whole.directory, whole.segments)?)
     }
 
     /// Returns the path from the last snapshot before a block up to the block, and the time of its
@@ -114,50 +116,6 @@ impl Early<'_> {
         let stretch = self.live.stretch(first, last)?;
         let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
         Ok((path, first))
-    }
-
-    /// Returns the path of the stretch that contains the requested steps. It begins at the last
-    /// snapshot before them and ends with block `wanted.window.last`. Returns `None` if it has too
-    /// many blocks.
-    ///
-    /// # Errors
-    /// If the file is damaged.
-    pub fn last_steps(&self, wanted: Wanted, count: usize) -> Result<Option<Arc<RecordedPath>>> {
-        let last = wanted.window.last;
-        let stretch = |first| -> Result<_> {
-            let stretch = self.live.stretch(first, last)?;
-            let path = path_in_memory(self.file, stretch.directory, stretch.segments)?;
-            Ok(Arc::new(path))
-        };
-        let times = self.snapshots.times();
-        let mut number = self.snapshots.at(last.saturating_sub(1));
-        for further in 0.. {
-            let first = number.map_or(0, |number| times[number]) + 1;
-            // The stretch from the last snapshot is always searched, because otherwise the whole
-            // run would be followed.
-            if further > 0 && last - first > MOST_UNBUILT {
-                break;
-            }
-            let path = stretch(first)?;
-            let found = self.on(Arc::clone(&path), |run, log| {
-                match begin_of_last_steps(run, log, wanted, count) {
-                    Err(StepsError::Partial) => Ok(None),
-                    found => Ok(Some(found?)),
-                }
-            })?;
-            if let Some(found) = found {
-                let before = self.snapshots.at(found.saturating_sub(1));
-                let begin = before.map_or(0, |number| times[number]) + 1;
-                let path = if begin == first {
-                    path
-                } else {
-                    stretch(begin)?
-                };
-                return Ok(Some(path));
-            }
-            number = number.and_then(|number| number.checked_sub(1 << further.min(30)));
-        }
-        Ok(None)
     }
 
     /// Passes the run with this path to `ask`, to be followed from its snapshots.

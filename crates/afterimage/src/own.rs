@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use afterimage_ids::{FuncId, OrigOffset};
+use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{OwnPlace, PresentError, StepCode};
 use afterimage_profile::{Folded, OwnFunctions, Source};
 use afterimage_program::{Names, SourceMap};
@@ -16,12 +16,18 @@ use crate::Session;
 /// The number of activations to search for the user's own code.
 const STACK: usize = 64;
 
+/// The line that shown code was inlined into, if any. `None` for library code.
+type Here = Option<Option<OwnPlace>>;
+
 /// Finds lines of the user's own code, by the path alone.
 pub(crate) struct OwnLines<'a> {
     path: &'a RecordedPath,
     source: &'a SourceMap<'a>,
     own: OwnFunctions<'a>,
     places: Places<'a>,
+    /// The results of [`here`](Self::here) for operators. Finding one takes far longer than looking
+    /// it up again.
+    known: RefCell<HashMap<(FuncId, Option<OpId>), Here>>,
     /// The line that called each activation of library code, by the time of its first block.
     called: RefCell<HashMap<u64, Option<OwnPlace>>>,
 }
@@ -37,6 +43,7 @@ impl<'a> OwnLines<'a> {
             source: session.source_map(),
             own: OwnFunctions::new(folded, session.program(), names),
             places: Places::new(session.program(), session.bytes(), folded),
+            known: RefCell::default(),
             called: RefCell::default(),
         }
     }
@@ -57,7 +64,7 @@ impl<'a> OwnLines<'a> {
 
     /// Returns `None` for library code that is not inlined into shown code. For shown code, returns
     /// the line into which library code was inlined, or an inner `None` for the user's own code.
-    fn here(&self, function: FuncId, offset: Option<OrigOffset>) -> Option<Option<OwnPlace>> {
+    fn here(&self, function: FuncId, offset: Option<OrigOffset>) -> Here {
         let folded = self.own.folded;
         let Some((offset, at)) = offset.and_then(|offset| Some((offset, folded.locate(offset)?)))
         else {
@@ -78,10 +85,20 @@ impl<'a> OwnLines<'a> {
         step: &Step,
         lines: bool,
     ) -> Result<StepCode, PresentError> {
-        let operator = step.op.map(|op| operators.get(step.function, op));
-        let offset = operator.transpose()?.flatten().map(|found| found.offset);
+        let key = (step.function, step.op);
+        let known = self.known.borrow().get(&key).cloned();
+        let here = match known {
+            Some(known) => known,
+            None => {
+                let operator = step.op.map(|op| operators.get(step.function, op));
+                let offset = operator.transpose()?.flatten().map(|found| found.offset);
+                let found = self.here(step.function, offset);
+                self.known.borrow_mut().insert(key, found.clone());
+                found
+            }
+        };
         let is_trap = matches!(step.what, What::Trap(..));
-        Ok(match self.here(step.function, offset) {
+        Ok(match here {
             Some(place) => StepCode::Shown(place),
             None if !lines && !is_trap => StepCode::Folded(None),
             None => {

@@ -15,14 +15,14 @@ use afterimage_present::{
     leave_out_library, line_rows, lines_text, narrow, step_rows, steps_binary, steps_text,
     trace_binary, trace_rows, trace_text, with_results,
 };
-use afterimage_profile::{CodeFilter, OwnFunctions, Source};
+use afterimage_profile::{OwnFunctions, Source};
 use afterimage_replay::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, time_of,
 };
 use afterimage_replay::steps::{
-    self, Enter, MachineError, ReverseSteps, Step, Steps, StepsError, Wanted, WantedLines, Within,
-    last_steps,
+    self, Enter, MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, WantedLines,
+    Within, last_steps,
 };
 use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};
@@ -188,8 +188,6 @@ struct Shown<'s, 'p> {
     program: NamedProgram<'p>,
     positions: &'s Positions<'p, FileSegments>,
     stretch: &'s Stretch,
-    /// Whether only a stretch of the path exists.
-    is_stretch: bool,
     /// The functions that text shows, if it leaves out others.
     own: Option<&'s OwnFunctions<'p>>,
     sources: &'s dyn Sources,
@@ -257,15 +255,11 @@ impl TraceQuery {
     /// If the file is damaged, or the stretch is empty.
     pub fn use_words(&self, session: &Session, form: Form) -> Result<bool> {
         let Bounds { from, to } = &self.bounds;
-        if let (Some(level), Some(count), None, None) =
+        if let (Some(_), Some(count), None, None) =
             (self.level.of_steps(), self.last, from, &self.function)
             && self.limit.is_none_or(|limit| limit >= count)
         {
-            let is_folded = form == Form::Text && *session.code() != CodeFilter::All;
-            // Text shows consecutive statements of library code as one entry, so more statements
-            // are needed.
-            let count = if is_folded { count.max(FOLDED) } else { count };
-            return self.use_last(session, level, count);
+            return self.use_last(session);
         }
         let blocks = self.level == Level::Block;
         // The data that the live run wrote does not say when open activations began.
@@ -402,7 +396,6 @@ impl TraceQuery {
                 program,
                 positions: &positions,
                 stretch: &stretch,
-                is_stretch,
                 own,
                 sources,
                 style,
@@ -485,15 +478,21 @@ impl TraceQuery {
         let lines = (program.own.folded, program.names);
         let lines = OwnLines::new(traced, traced.path()?, lines);
         let code = |step: &Step| lines.of_step(program.operators, step, false);
-        let code = shown.own.map(|_| &code as &CodeOf<'_>);
+        let code = shown.own.map(|own| (own, &code as &CodeOf<'_>));
+        let snapshots = traced.snapshots()?;
         follow(traced, |run, log| {
+            // Checkpoints restore less memory than snapshots.
+            let run = match run.checkpoints {
+                Some(_) => run,
+                None => Run { snapshots, ..run },
+            };
             let mut rows = VecDeque::new();
             let mut kept;
             let mut streamed;
             let mut backwards;
             let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
-            if let (Some(last), Some(code)) = (self.last, code) {
-                rows = self.last_rows(shown, run, wanted, (last, code))?;
+            if let (Some(last), Some((own, code))) = (self.last, code) {
+                rows = Self::last_rows(traced, run, wanted, own, (last, code))?;
                 if self.reverse {
                     rows.make_contiguous().reverse();
                 }
@@ -535,8 +534,8 @@ impl TraceQuery {
                             }
                             Ok(step)
                         };
-                        let mut rows =
-                            FoldedSteps::new(&mut next, code).after(mem::take(&mut rows));
+                        let mut rows = FoldedSteps::new(&mut next, code.map(|(_, code)| code))
+                            .after(mem::take(&mut rows));
                         let level = (level, stretch.window.last);
                         let next = steps_text(out, scene, &mut rows, level, limit)?;
                         let Some(Step {

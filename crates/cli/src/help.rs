@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Each heading with its commands, in the order in which users need the commands.
 const GROUPS: [(&str, &str); 8] = [
@@ -43,9 +43,15 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
 }
 
 /// Replaces the error of `help` with a misspelt command by the error of the command itself, which
-/// suggests other commands.
-pub(crate) fn suggested(command: &clap::Command, error: clap::Error) -> clap::Error {
+/// suggests other commands. For a second argument without an option, suggests the option that takes
+/// places or functions.
+pub(crate) fn suggested(command: &clap::Command, mut error: clap::Error) -> clap::Error {
     let words = Vec::from_iter(std::env::args_os());
+    let asked = words.get(1).and_then(|name| command.find_subcommand(name));
+    if let Some(tip) = asked.and_then(|asked| option_for(asked, &error)) {
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
     match words.as_slice() {
         [this, help, name] if help == "help" && error.kind() == ErrorKind::InvalidSubcommand => {
             let tried = command.clone().try_get_matches_from([this, name]);
@@ -53,6 +59,25 @@ pub(crate) fn suggested(command: &clap::Command, error: clap::Error) -> clap::Er
         }
         _ => error,
     }
+}
+
+/// Returns the tip for a place or function that was given without an option.
+fn option_for(command: &clap::Command, error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(place)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument || place.starts_with('-') {
+        return None;
+    }
+    let is_function = !place.replace("::", "").contains([':', '#', '@', '=', '%']);
+    let mut options = ["at", if is_function { "function" } else { "from" }].into_iter();
+    let option = options.find(|option| {
+        let mut all = command.get_arguments();
+        all.any(|one| one.get_long() == Some(option))
+    })?;
+    Some(format!(
+        "to name a place or a function, use '--{option} {place}'"
+    ))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::render::Render;
 use crate::table::wrapped;
 use crate::{PresentError, Style, range_text, type_text};
 
-pub use condition::{ConditionInstance, ConditionReport, ConditionValue};
+pub use condition::{ConditionChanged, ConditionInstance, ConditionReport, ConditionValue};
 pub use variable::{
     VariableCount, VariableInstance, VariableMissing, VariableReport, VariableRows, VariableStats,
     VariableValue,

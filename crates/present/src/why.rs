@@ -85,6 +85,35 @@ impl WhyPlace {
         format!("{} in {function}", self.line_or_at())
     }
 
+    /// Like [`line_or_at`](Self::line_or_at), but for library code that the user's own code called,
+    /// the calling line precedes the library's: `app.cc:7 (vector:1457)`.
+    pub fn own_line_or_at(&self) -> String {
+        match self.own_call() {
+            Some(call) => format!("{} ({})", call.line_or_at(), self.line_or_at()),
+            None => self.line_or_at(),
+        }
+    }
+
+    /// Like [`described`](Self::described), but with the line and function of the call for library
+    /// code that the user's own code called: `app.cc:7 in main (vector:1457)`.
+    pub fn own_described(&self) -> String {
+        match self.own_call() {
+            Some(call) => format!("{} ({})", call.described(), self.line_or_at()),
+            None => self.described(),
+        }
+    }
+
+    /// Returns the call in the user's own code that led to library code. If the call was itself
+    /// inlined, its line is the line of the user's own code.
+    fn own_call(&self) -> Option<WhyPlace> {
+        let call = self.called_from.as_deref()?;
+        Some(WhyPlace {
+            source: call.around.clone().or_else(|| call.source.clone()),
+            around: None,
+            ..call.clone()
+        })
+    }
+
     /// Returns the name of the operator for sentences: `the branch` for a branch or an `if`,
     /// otherwise the operator.
     pub(crate) fn called(&self) -> &str {
@@ -347,8 +376,6 @@ pub struct WhyText<'o> {
     pub file: String,
     /// The source line that was last shown.
     pub shown: Option<String>,
-    /// Whether to fold library steps.
-    pub fold: bool,
     /// The width of the terminal, if it is one.
     pub width: Option<usize>,
 }
@@ -392,14 +419,13 @@ impl WhyText<'_> {
         }
     }
 
-    /// Whether all steps of an entry are in libraries, and folded.
-    pub fn folds(&self, entry: &WhyEntry) -> bool {
-        self.fold
-            && match entry {
-                WhyEntry::Made(made) | WhyEntry::Again { back: made, .. } => made.place.library,
-                WhyEntry::Moved { moves, .. } => moves.iter().all(|one| one.place.library),
-                WhyEntry::Led { .. } | WhyEntry::End(_) => false,
-            }
+    /// Whether all steps of an entry are in libraries, so that they are folded.
+    pub fn folds(entry: &WhyEntry) -> bool {
+        match entry {
+            WhyEntry::Made(made) | WhyEntry::Again { back: made, .. } => made.place.library,
+            WhyEntry::Moved { moves, .. } => moves.iter().all(|one| one.place.library),
+            WhyEntry::Led { .. } | WhyEntry::End(_) => false,
+        }
     }
 
     /// Writes the number of steps that were left out, and the calls in the user's own code to which
@@ -425,7 +451,9 @@ impl WhyText<'_> {
 
     fn made(&mut self, made: &WhyMade) -> Result<(), PresentError> {
         let computed = format!("{} = {}", made.value, expression(made));
-        self.line(&computed, &made.place)?;
+        let place = &made.place;
+        let at = format!("{}  t={}", place.described(), grouped(place.t));
+        self.line(&computed, &at, place)?;
         for (i, operand) in made.operands.iter().enumerate() {
             let open = !operand.constant || operand.elsewhere;
             if open && made.followed().is_some_and(|followed| followed != i) {
@@ -478,9 +506,9 @@ impl WhyText<'_> {
     }
 
     /// Describes the branch that led to a place.
-    fn led_by(&self, branch: &WhyPlace, decided: &str) -> String {
+    fn led_by(branch: &WhyPlace, decided: &str) -> String {
         let on = on(decided);
-        if self.fold && branch.library {
+        if branch.library {
             let at = branch.line_or_at();
             format!("led there by a branch in library code ({at}){on}")
         } else {
@@ -496,7 +524,7 @@ impl WhyText<'_> {
         let mut rest = frames;
         let library = frames.iter().take_while(|frame| frame.place.library);
         let library = library.count();
-        if self.fold && library > 0 && library < frames.len() {
+        if library > 0 && library < frames.len() {
             self.ended_in_library(&frames[..library])?;
             rest = &frames[library..];
         }
@@ -504,7 +532,7 @@ impl WhyText<'_> {
             let is_last = rest.len() == frames.len();
             let is_folded = |frame: &&WhyFrame| frame.place.library && frame.followed().is_none();
             let library = rest.iter().take_while(is_folded).count();
-            if self.fold && !is_last && library > 1 {
+            if !is_last && library > 1 {
                 let calls = counted(library as u64, "call");
                 writeln!(self.out, "  … {calls} in library code")?;
                 rest = &rest[library..];
@@ -535,7 +563,7 @@ impl WhyText<'_> {
         let Some(WhyLed { branch, followed }) = &frame.branch else {
             return Ok(());
         };
-        let led = self.led_by(&branch.place, &branch.value);
+        let led = Self::led_by(&branch.place, &branch.value);
         if *followed {
             let line = format!("      {led}, followed below");
             writeln!(self.out, "{}", wrapped(&line, self.width, 8))?;
@@ -546,8 +574,8 @@ impl WhyText<'_> {
         }
     }
 
-    fn line(&mut self, what: &str, place: &WhyPlace) -> Result<(), PresentError> {
-        let at = format!("{}  t={}", place.described(), grouped(place.t));
+    /// Writes a value and its place, with the text of the place's line.
+    fn line(&mut self, what: &str, at: &str, place: &WhyPlace) -> Result<(), PresentError> {
         let text = match &place.text {
             Some(text) if self.shown != place.line() => {
                 let text = plain(text);
@@ -581,7 +609,7 @@ impl WhyText<'_> {
     }
 
     fn moves(&mut self, moves: &[WhyMove], more: u64) -> Result<(), PresentError> {
-        if self.fold && moves.iter().all(|one| one.place.library) {
+        if moves.iter().all(|one| one.place.library) {
             let mut left_out = LeftOut::default();
             left_out.moves(moves, more);
             return self.left_out(&left_out);
@@ -590,7 +618,7 @@ impl WhyText<'_> {
         let mut function = None;
         for one in moves {
             let place = &one.place;
-            if self.fold && place.library {
+            if place.library {
                 if told.last().is_none_or(|last| last != "…") {
                     told.push("…".to_owned());
                 }
@@ -641,7 +669,14 @@ impl WhyText<'_> {
 
     fn end(&mut self, end: &WhyEnd) -> Result<(), PresentError> {
         match &end.place {
-            Some(place) => self.line(&end.what, place)?,
+            Some(place) => {
+                let at = format!("{}  t={}", place.own_described(), grouped(place.t));
+                self.line(
+                    &end.what,
+                    &at,
+                    place.called_from.as_deref().unwrap_or(place),
+                )?;
+            }
             None => writeln!(self.out, "  {}", end.what)?,
         }
         if let Some(remark) = &end.remark {
@@ -649,7 +684,7 @@ impl WhyText<'_> {
         }
         if let Some(led) = end.led.as_deref() {
             let command = format!("afterimage why {} --at {}", self.file, led.place.at);
-            let led = self.led_by(&led.place, &led.value);
+            let led = Self::led_by(&led.place, &led.value);
             self.hint(&led, &command)?;
         }
         if let Some(read) = &end.read {

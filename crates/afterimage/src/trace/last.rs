@@ -1,29 +1,25 @@
 //! Finds the last entries of a trace.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-use afterimage_present::{CodeOf, FoldedSteps, ShownStep, Stretch, grouped};
+use afterimage_present::{CodeOf, FoldedSteps, ShownStep, Stretch};
 use afterimage_profile::OwnFunctions;
 use afterimage_replay::paths::PathFileError;
 use afterimage_replay::paths::{FileSegments, Unit, Window, last, time_of};
-use afterimage_replay::steps::{self, Run, Steps, Wanted, begin_of_last_steps};
+use afterimage_replay::steps::{Run, Steps, Wanted};
 use afterimage_trace::Kind;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use super::{FOLDED, Shown, TraceQuery};
+use super::TraceQuery;
 use crate::Session;
 use crate::early::{early, ensure_for_questions, is_long};
 use crate::rows::next_of;
 
 impl TraceQuery {
     /// Like [`use_words`](Self::use_words), but for the last steps of a run that is long or has
-    /// snapshots. Finds the steps by following the run from a snapshot.
-    pub(super) fn use_last(
-        &self,
-        session: &Session,
-        level: steps::Level,
-        count: u64,
-    ) -> Result<bool> {
+    /// snapshots. Uses the path in stretches that are made when they are read, so that the steps
+    /// are found by following the run from a snapshot near them.
+    pub(super) fn use_last(&self, session: &Session) -> Result<bool> {
         if is_long(session)? {
             ensure_for_questions(session)?;
         }
@@ -32,64 +28,59 @@ impl TraceQuery {
             return Ok(false);
         }
         let found = early(session, |early| {
-            let last = match &self.bounds.to {
-                Some(to) => time_of::<PathFileError>(to, early.length())?,
-                None => Some(early.length()),
+            // Positions other than times may be anywhere in the run.
+            let is_time = match &self.bounds.to {
+                Some(to) => time_of::<PathFileError>(to, early.length())?.is_some(),
+                None => true,
             };
-            let Some(last) = last else { return Ok(None) };
-            let window = Window { first: 1, last };
-            let wanted = Wanted {
-                level,
-                window,
-                ..Wanted::ALL
-            };
-            early.last_steps(wanted, count as usize)
+            is_time.then(|| early.make_path()).transpose()
         });
         let found = found.with_context(|| session.at().display().to_string())?;
         Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
-    /// Returns the last rows of a stretch, in order.
+    /// Returns the last rows of a stretch, in order. Reads the steps of few blocks first. While rows
+    /// are missing, begins earlier, at blocks of shown code.
     pub(super) fn last_rows(
-        &self,
-        shown: Shown<'_, '_>,
+        session: &Session,
         run: Run<'_, FileSegments>,
         wanted: Wanted,
+        own: &OwnFunctions<'_>,
         (count, code): (u64, &CodeOf<'_>),
     ) -> Result<VecDeque<ShownStep>> {
-        let traced = shown.program.session;
-        // If the path is not compacted, only these statements were read.
-        let begin = match shown.is_stretch {
-            true => {
-                let statements = count.max(FOLDED) as usize;
-                begin_of_last_steps(run, traced.file().log()?, wanted, statements)?
-            }
-            false => wanted.window.first,
-        };
-        let mut blocks = count;
+        let (path, all) = (session.path()?, wanted.window);
+        let functions = session.program().functions.iter().map(|f| f.id);
+        let shown = HashSet::from_iter(functions.filter(|f| own.shows(*f)));
+        // The first of these rows may be cut off at the beginning.
+        let enough = count.saturating_add(1);
+        // A block has several rows, as a rule.
+        let mut blocks = enough.div_ceil(4);
+        let mut first = all
+            .first
+            .max(all.last.saturating_sub(enough.saturating_mul(4)));
         loop {
-            let found = last_shown(traced, shown.stretch, shown.own, (Unit::Block, blocks))?;
-            let first = found.first.max(begin);
-            let window = Window {
-                first,
-                ..wanted.window
-            };
-            let mut steps = Steps::new(run, traced.file().log()?, Wanted { window, ..wanted })?;
+            let window = Window { first, ..all };
+            let mut steps = Steps::new(run, session.file().log()?, Wanted { window, ..wanted })?;
             let mut next = || next_of(steps.next());
-            let rows = FoldedSteps::new(&mut next, Some(code)).last(count as usize)?;
-            // Some blocks have no statements of this kind.
-            let found = rows.len() as u64;
-            if found == count || first == wanted.window.first {
+            let mut rows = FoldedSteps::new(&mut next, Some(code)).last(enough as usize)?;
+            if rows.len() as u64 == enough {
+                rows.pop_front();
                 return Ok(rows);
             }
-            if first == begin {
-                bail!(
-                    "the last {} statements have only {found} entries, because library code is \
-                     folded: choose --code all, or first read the whole path with afterimage build",
-                    grouped(count.max(FOLDED))
-                );
+            if first == all.first {
+                return Ok(rows);
             }
-            blocks = blocks.saturating_mul(8);
+            let before = Window {
+                last: first - 1,
+                ..all
+            };
+            let found = last(path, before, Some(shown.clone()), Unit::Block, blocks)?;
+            // If everything before is library code, it is part of the first row.
+            first = match found.first <= found.last {
+                true => found.first,
+                false => all.first,
+            };
+            blocks = blocks.saturating_mul(4);
         }
     }
 }

@@ -25,6 +25,7 @@ use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use super::ValuesQuery;
+use super::changed::changed;
 use super::variable::{is_of_types, known, named_place, never, occasions, unwatched};
 use crate::Session;
 use crate::monitor::Work;
@@ -114,6 +115,16 @@ impl ConditionQuery {
             Wanted::First | Wanted::Last => 1,
             Wanted::Count => 0,
         };
+        let changed = match place.place {
+            Place::Line(line, _) if first <= last => {
+                let samples = [first, last].map(|number| all.get(&values, number));
+                let samples = samples.into_iter().filter_map(Result::transpose);
+                let samples = samples.collect::<Result<Vec<_>, _>>()?;
+                let of = (&condition, first_path);
+                changed(session, (&names, source), of, (line, &samples))?
+            }
+            Place::Function(_) | Place::Operator(..) | Place::Line(..) => None,
+        };
         let total = (last + 1).saturating_sub(first);
         let work = Work::Question("testing each execution");
         let scan = Scan {
@@ -151,6 +162,7 @@ impl ConditionQuery {
                 _ => tally.holds - tally.instances.len() as u64,
             },
             instances: tally.instances,
+            changed,
             happened,
         })
     }
@@ -585,7 +597,7 @@ impl<'l, 'a> Look<'l, 'a> {
     }
 
     /// Returns the value of a path expression: a string, or a number, with its text if requested.
-    fn held(
+    pub(super) fn held(
         &self,
         path_number: usize,
         moment: &Moment<'_, '_>,

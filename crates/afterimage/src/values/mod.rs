@@ -1,6 +1,7 @@
 //! Builds the values of a run, and answers questions about the values of statements and variables.
 
 mod build;
+mod changed;
 mod condition;
 mod instances;
 mod loads;

@@ -173,7 +173,6 @@ fn text(
         out,
         file: pasted(scene.traced.at()),
         shown: None,
-        fold: true,
         width,
     };
     // If the run ended in a library, also show a few steps of the check that ended it.
@@ -231,7 +230,7 @@ impl<'t> Shown<'t> {
     }
 
     fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
-        let folds = text.folds(&entry);
+        let folds = WhyText::folds(&entry);
         self.check = match &entry {
             WhyEntry::Led { .. } => self.check,
             _ if folds => self.check.saturating_sub(1),

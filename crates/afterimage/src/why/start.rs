@@ -214,7 +214,7 @@ fn of_execution(
     let spot = walk.spot_of(execution.instance, site.op);
     scene.numbered(spot, execution.number);
     let place = scene.place(spot)?;
-    let where_ = place.described();
+    let where_ = place.own_described();
     let (operands, _) = scene.types.of(site.function, site.op).unwrap_or_default();
     if let Some(wanted) = operand {
         let compiled = scene.values.compiled(execution.instance.node)?;

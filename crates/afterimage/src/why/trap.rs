@@ -117,7 +117,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     frames.truncate(followed.max(enough));
     let spot = scene.walk().spot_of(instance, op);
     let place = scene.place(spot)?;
-    let stack = match (overflowed, &repeated) {
+    let full = match (overflowed, &repeated) {
         (true, _) => Some("it"),
         (false, Some(_)) => Some("the stack"),
         (false, None) => None,
@@ -125,7 +125,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     // If the user's own code called the library code, describe only the call.
     let first_own = frames.iter().position(|frame| frame.own);
     let caller = first_own.filter(|_| owns && place.library);
-    let at = match (stack, caller) {
+    let at = match (full, caller) {
         (Some(it), _) => {
             let overflown = overflow::described(open, it, &frames, repeated.as_ref());
             format!("at {}{overflown}", place.described())
@@ -136,7 +136,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         ),
         (None, None) => format!("at {}", place.described()),
     };
-    let joined = if stack.is_some() { ";" } else { ":" };
+    let joined = if full.is_some() { ";" } else { ":" };
     let how = &death.how;
     let index = match (code, &operand) {
         (Some(TrapCode::BadSignature | TrapCode::IndirectCallToNull), Some(blamed)) => {
@@ -151,7 +151,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         (&Ending::Exited { code }, _) if code != 0 && !frames.iter().any(|frame| frame.own) => {
             died::returned(scene, code, time)?
         }
-        _ => died::cause_of_death(scene, how, &frames)?,
+        _ => died::cause_of_death(scene, how, &frames, &stack)?,
     };
     let (what, from) = match (&operand, &decisive) {
         (

@@ -127,7 +127,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         VariableLocation::OptimisedOut => bail!("{expression} is optimised out there"),
     };
     let place = scene.place(spot)?;
-    let where_ = place.described();
+    let where_ = place.own_described();
     let when = if over {
         "at the end of the run".to_owned()
     } else {
@@ -190,7 +190,7 @@ fn of_local<'a>(
         what: format!(
             "{} is {value} before {} at t={}, which",
             harmless(expression),
-            place.described(),
+            place.own_described(),
             grouped(time)
         ),
         value,

@@ -413,15 +413,18 @@ fn last_steps(session: &Session, level: Level, last: u64, to: Option<String>) ->
         bounds: Bounds { from: None, to },
         ..TraceQuery::new(level)
     };
-    let is_stretch = query.use_words(session, Form::Json).unwrap();
+    traced(session, &query, Form::Json)
+}
+
+/// Returns a trace, and whether it needed no compacted path.
+fn traced(session: &Session, query: &TraceQuery, form: Form) -> (bool, String) {
+    let is_stretch = query.use_words(session, form).unwrap();
     if !is_stretch {
         session.ensure_path().unwrap();
     }
     let mut out = Vec::new();
     let shown = (&NoSources as &dyn Sources, Style::default());
-    let written = query.write(session, is_stretch, Form::Json, shown, |tell| {
-        tell(&mut out)
-    });
+    let written = query.write(session, is_stretch, form, shown, |tell| tell(&mut out));
     written.unwrap();
     (is_stretch, String::from_utf8(out).unwrap())
 }
@@ -458,4 +461,81 @@ fn last_statements_are_those_of_the_whole_path() {
         }
     });
     assert!(stretches > 30, "{stretches}");
+}
+
+/// Nearly all statements of this program are library code.
+const LIBRARY: &str = r#"
+fn main() {
+    let mut names = std::collections::BTreeMap::new();
+    for number in 0..30u32 {
+        names.insert(format!("{:04}", number.wrapping_mul(7919) % 1000), number);
+    }
+    let mut sum = 0;
+    for (name, number) in &names {
+        sum += name.len() as u32 * number;
+    }
+    println!("{sum}");
+}
+"#;
+
+/// Returns the rows of a text, without its headings and its end.
+fn rows(text: &str) -> Vec<&str> {
+    let is_row = |line: &&str| {
+        line.trim_start()
+            .starts_with(|first: char| first.is_ascii_digit())
+    };
+    text.lines().filter(is_row).collect()
+}
+
+/// Text counts consecutive steps of library code as one row, so it is not known beforehand where
+/// the last rows begin.
+#[test]
+fn last_rows_are_those_of_the_whole_folded_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("app.rs"), LIBRARY).unwrap();
+    let mut rustc = tools::rustc();
+    rustc.current_dir(folder.path()).args(["-g", "app.rs"]);
+    assert!(rustc.status().unwrap().success());
+    let module = fs::read(path("app.wasm")).unwrap();
+    let at = path("run.aft");
+    assert!(recorded(&at, &module, &Command::default()));
+    let early = path("early.aft");
+    fs::copy(&at, &early).unwrap();
+    let spacing = Spacing::Polls {
+        snapshots: 1,
+        cuts: 1,
+    };
+    let how = Snapshotting::Executed(spacing);
+    assert!(
+        Session::open(&early)
+            .unwrap()
+            .ensure_snapshots(how)
+            .unwrap()
+    );
+    let full = Session::open(&at).unwrap();
+    let length = full.ensure_path().unwrap().length();
+    let rest = format!("t={}", length - length / 8);
+    for level in [Level::Statement, Level::Memory] {
+        for to in [None, Some(rest.clone())] {
+            let query = TraceQuery {
+                bounds: Bounds { from: None, to },
+                ..TraceQuery::new(level)
+            };
+            let (_, whole) = traced(&full, &query, Form::Text);
+            let whole = rows(&whole);
+            for count in [1, 2, 3, 17, 60, whole.len(), whole.len() + 1] {
+                let session = Session::open(&early).unwrap();
+                let query = TraceQuery {
+                    last: Some(count as u64),
+                    ..query.clone()
+                };
+                let (is_stretch, last) = traced(&session, &query, Form::Text);
+                assert!(is_stretch && !has(&early, Kind::PATH_INDEX));
+                let expected = &whole[whole.len().saturating_sub(count)..];
+                assert_eq!(rows(&last), expected, "{level:?}, {count}");
+            }
+            assert!(whole.len() > 60, "{level:?}: {}", whole.len());
+        }
+    }
 }

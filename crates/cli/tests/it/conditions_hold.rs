@@ -256,3 +256,51 @@ fn variants_and_counts_of_rust_are_written_as_in_the_source() {
         );
     }
 }
+
+/// A condition is tested before the line. If the line itself assigns one of its variables, the
+/// answer says so.
+#[test]
+fn a_line_that_assigns_the_variable_is_pointed_out() {
+    let sandbox = Sandbox::new();
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let file = sandbox.write("app.c", SOURCE);
+    let link = ["-Wl,--no-entry", "-Wl,--export=run"];
+    clang.module(&["-g", "-O0"], &[file], &link, &sandbox.path("app.wasm"));
+    sandbox.ok("record --invoke run -o app.aft app.wasm");
+    let line = |text: &str| 1 + SOURCE.lines().position(|line| line.contains(text)).unwrap();
+    let asked = |line: usize, condition: &str, options: &[&str]| {
+        let at = format!("app.c:{line}");
+        let words = ["values", "app.aft", "--at", &at, "--where", condition];
+        let told = ran(&mut sandbox.command(words.iter().chain(options)));
+        assert_eq!(told.code, Some(0), "{told:?}");
+        told.stdout
+    };
+    let said = |line, condition: &str, options: &[&str]| {
+        let told = asked(line, condition, options);
+        let (_, remark) = told.split_once("the condition is tested before ")?;
+        Some(remark.trim_end().to_owned())
+    };
+    let assigns = line("b = (a >> 16)");
+    for options in [&[][..], &["--first"], &["--last"], &["--count"]] {
+        assert_eq!(
+            said(assigns, "b < 0 && c != 3", options),
+            Some(format!(
+                "app.c:{assigns} runs, which changes b: to test the new value, use --at app.c:{}",
+                assigns + 1
+            ))
+        );
+    }
+    let member = line("p->x = b");
+    let remark = said(member, "p->x < 0 || p->y > 3", &[]).unwrap();
+    assert!(remark.contains(" changes p->x: "), "{remark}");
+    // Other lines, and variables that the line only reads.
+    assert_eq!(said(line("// here"), "b < 0 && c != 3", &[]), None);
+    assert_eq!(said(assigns, "a < 0", &[]), None);
+    // JSON names the line, too.
+    let told = asked(assigns, "b < 0", &["--format", "json"]);
+    let told = serde_json::from_str::<Value>(&told).unwrap();
+    assert_eq!(told["changed"]["variables"], serde_json::json!(["b"]));
+    assert_eq!(told["changed"]["next"]["line"], assigns + 1);
+}

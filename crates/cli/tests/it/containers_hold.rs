@@ -294,7 +294,7 @@ fn containers_of_cpp_are_what_the_program_prints() {
 
 /// Compiles a C or C++ program to `run.wasm`. Without a compiler or its library, reports that and
 /// returns `false`.
-fn compiled(sandbox: &Sandbox, compilers: [&str; 2], compile: &str, link: &str) -> bool {
+pub fn compiled(sandbox: &Sandbox, compilers: [&str; 2], compile: &str, link: &str) -> bool {
     let Some(clang) = compilers.into_iter().find(|name| installed(name)) else {
         skipped(&format!("containers: no {}", compilers[1]));
         return false;

@@ -1,5 +1,6 @@
 //! Tests of the command line from outside.
 
+mod aborts;
 mod alike_holds;
 mod answers_agree;
 mod bad_input;

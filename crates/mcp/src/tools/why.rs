@@ -140,11 +140,9 @@ impl Question for Arguments {
         let report = asked.answered(|session| session.why(&query))?;
         let mut kept = Vec::new();
         let mut library = LeftOut::default();
-        let folder = &mut Vec::new();
-        let folds = text(folder);
         for (index, entry) in report.entries.iter().enumerate() {
             // Keep the first entry, which is the value itself, even if a library computed it.
-            if folds.folds(entry) && index > 0 {
+            if WhyText::folds(entry) && index > 0 {
                 library.add(entry)
             } else {
                 kept.push(entry.clone())
@@ -297,7 +295,6 @@ fn text(out: &mut Vec<u8>) -> WhyText<'_> {
         out,
         file: "FILE".to_owned(),
         shown: None,
-        fold: true,
         width: None,
     }
 }

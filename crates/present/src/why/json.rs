@@ -39,7 +39,8 @@ pub struct WhyHead {
 /// The end of a run in a library: the library's message, and the line of the user's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyDeath {
-    /// The event: `panicked`, `assertion failed`, `aborted`, or how the run ended.
+    /// The event: `panicked`, `assertion failed`, `aborted`, `aborted after printing` if the user's
+    /// own function printed the message before it aborted, or how the run ended.
     pub what: String,
     /// The printed message, if there is one.
     pub message: Option<String>,

@@ -25,7 +25,9 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
         Some(WhyEntry::End(end)) => {
             let back = back(links);
             let place = end.place.as_ref();
-            let at = place.map_or(String::new(), |place| format!(" at {}", place.line_or_at()));
+            let at = place.map_or(String::new(), |place| {
+                format!(" at {}", place.own_line_or_at())
+            });
             format!("comes from {}{at}{back}", end.what)
         }
         Some(WhyEntry::Made(made)) if made.followed().is_none() => {
@@ -34,7 +36,7 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
             } else {
                 format!("constants, {}", expression(made))
             };
-            let at = made.place.line_or_at();
+            let at = made.place.own_line_or_at();
             // The links include this step, which does not count as a step back.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")

@@ -50,7 +50,6 @@ pub(super) fn report(
         let line = format!("what decided it, {value} ({}), {origin}", place.at);
         writeln!(out, "{}", wrapped(&line, width, 2))?;
         let mut text = WhyText {
-            fold: true,
             out,
             file: file.to_owned(),
             shown: None,
@@ -58,7 +57,10 @@ pub(super) fn report(
         };
         let mut rest = &report.why[..];
         while let Some(entry) = rest.first() {
-            let entries = rest.iter().take_while(|entry| text.folds(entry)).count();
+            let entries = rest
+                .iter()
+                .take_while(|entry| WhyText::folds(entry))
+                .count();
             let mut left_out = LeftOut::default();
             rest[..entries].iter().for_each(|entry| left_out.add(entry));
             if left_out.steps() > FEW {

@@ -59,7 +59,7 @@ pub use plan::{Kind as PlanKind, Plan};
 pub use snapshots::{take_snapshots, take_snapshots_between};
 pub use step::{Step, Tried, Value, What};
 pub use stream::Plans;
-pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, begin_of_last_steps, last_steps};
+pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
 pub use value_counts::{CountedValue, ExecutionRange, ValueCounts, count_values};
 pub use values::{LoadedStretches, LoadedValues};

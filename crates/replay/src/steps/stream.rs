@@ -304,24 +304,6 @@ where
     Ok(kept)
 }
 
-/// Returns a time after which there are at least `count` requested steps, or the beginning of the
-/// window. Does not follow the run.
-///
-/// # Errors
-/// If the path cannot be read, or there is a gap before enough steps are found.
-pub fn begin_of_last_steps<S: Segments>(
-    run: Run<'_, S>,
-    log: LogReader,
-    wanted: Wanted,
-    count: usize,
-) -> Result<u64, StepsError<S::Error>>
-where
-    S::Error: std::error::Error + 'static,
-{
-    let mut steps = Steps::before(run, log, wanted)?;
-    begin_of_last(run, &mut steps, wanted, count)
-}
-
 /// Iterates over the steps of a run backward. Among steps with the same time, the last comes first.
 ///
 /// Each stretch of the run is followed from the last checkpoint before it, and its steps are stored

@@ -1,13 +1,13 @@
 //! Describes how a run ended in a library, in terms of the user's own code: the line, and the
 //! library's message.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use afterimage_analyses::why::{Printed, Spot, Stream};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyDeath, WhyFrame, grouped};
 use afterimage_program::{BlockEnd, Callee};
-use afterimage_replay::state::calls;
+use afterimage_replay::state::{Call, calls};
 use afterimage_replay::steps::follow_to_end;
 use anyhow::Result;
 
@@ -18,7 +18,7 @@ use crate::steps::follow;
 const LOOKED_AT: u64 = 1 << 16;
 
 /// Explains a run that ended in a library that the user's code called. Returns `None` for other
-/// runs. `how` describes how the run ended, and `frames` are the calls, innermost first.
+/// runs. `how` describes how the run ended. `frames` are the innermost calls of `stack`.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -26,6 +26,7 @@ pub fn cause_of_death(
     scene: &Scene<'_, '_>,
     how: &str,
     frames: &[WhyFrame],
+    stack: &[Call],
 ) -> Result<Option<WhyDeath>> {
     let Some(depth) = frames
         .iter()
@@ -35,17 +36,27 @@ pub fn cause_of_death(
         return Ok(None);
     };
     let (inside, own) = frames.split_at(depth);
+    let Some(caller) = stack.get(depth) else {
+        return Ok(None);
+    };
+    let printed = |since| printed_since(scene, since);
     let called = |name: &str| {
         let mut names = inside.iter().map(|frame| &*frame.place.function.name);
         names.any(|called| called.contains(name))
     };
     let panicked = ["core::panicking::", "std::panicking::", "rust_begin_unwind"];
     let (what, message) = if panicked.into_iter().any(called) {
-        ("panicked", message(scene, panic)?)
+        ("panicked", panic(&printed(caller.time)?))
     } else if called("__assert_fail") {
-        ("assertion failed", message(scene, assertion)?)
+        ("assertion failed", assertion(&printed(caller.time)?))
     } else if called("abort") {
-        ("aborted", message(scene, terminated)?)
+        match terminated(&printed(caller.time)?) {
+            None => match last_line(&printed(caller.entered.saturating_sub(1))?) {
+                None => ("aborted", None),
+                message => ("aborted after printing", message),
+            },
+            message => ("aborted", message),
+        }
     } else {
         (how, None)
     };
@@ -150,10 +161,9 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
             continue;
         }
         let error = if is_rust_report(scene)? {
-            message(scene, |printed| {
-                let (_, error) = printed.rsplit_once("Error: ")?;
-                Some(error.trim_end().to_owned())
-            })?
+            let printed = printed_since(scene, 0)?;
+            let error = printed.rsplit_once("Error: ");
+            error.map(|(_, error)| error.trim_end().to_owned())
         } else {
             None
         };
@@ -217,19 +227,30 @@ fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDea
     })
 }
 
-/// Searches the output on standard error for a message.
-fn message(scene: &Scene<'_, '_>, find: impl Fn(&str) -> Option<String>) -> Result<Option<String>> {
+/// Returns the end of the output on standard error by executions of nodes after a time.
+fn printed_since(scene: &Scene<'_, '_>, since: u64) -> Result<String> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
-    let mut all = Vec::new();
+    let (mut last, mut bytes) = (VecDeque::new(), 0);
     while let Some(put) = printed.next(&Stream::Error)? {
-        let held = put.open(&scene.host)?;
-        let first = put.before + put.bytes.saturating_sub(LOOKED_AT);
-        all.extend(put.bytes(&held, &scene.host, first, put.bytes)?);
-        let old = all.len().saturating_sub(LOOKED_AT as usize);
-        all.drain(..old);
+        bytes += put.bytes;
+        last.push_back(put);
+        while let Some(old) = last.front().filter(|old| bytes - old.bytes >= LOOKED_AT) {
+            bytes -= old.bytes;
+            last.pop_front();
+        }
     }
-    Ok(find(&String::from_utf8_lossy(&all)))
+    let mut all = VecDeque::new();
+    for put in last.iter().rev() {
+        let held = put.open(&scene.host)?;
+        if held.caller(&scene.host)?.time <= since {
+            break;
+        }
+        let first = put.before + put.bytes.saturating_sub(LOOKED_AT);
+        all.push_front(put.bytes(&held, &scene.host, first, put.bytes)?);
+    }
+    let all = Vec::from(all).concat();
+    Ok(String::from_utf8_lossy(&all).into_owned())
 }
 
 /// Finds the message of the last panic of a Rust program.
@@ -256,10 +277,18 @@ fn assertion(printed: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Finds the last message of the C++ library.
+/// Finds the message of a library that aborted, in everything that it printed.
 fn terminated(printed: &str) -> Option<String> {
-    let (_, last) = printed.rsplit_once("libc++abi: ")?;
-    last.lines().next().map(str::to_owned)
+    let printed = printed.trim();
+    let message = printed.strip_prefix("libc++abi: ").unwrap_or(printed);
+    (!message.is_empty()).then(|| message.to_owned())
+}
+
+/// Returns the last line with text.
+fn last_line(printed: &str) -> Option<String> {
+    let mut lines = printed.lines().map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty());
+    last.map(str::to_owned)
 }
 
 #[cfg(test)]
