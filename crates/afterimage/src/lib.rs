@@ -177,7 +177,7 @@ pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;
 pub use session::Session;
 pub use simulate::SimulateQuery;
-pub use slice::{NearLine, NearLines, NearQuery};
+pub use slice::{NearLine, NearLines, NearQuery, Ran};
 pub use source::{parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};

@@ -173,36 +173,50 @@ impl Followed<'_> {
     }
 }
 
-/// Returns the lines of source that a text names, such as `compress.c:12`.
-fn places(text: &str) -> Vec<String> {
-    let is_part = |sign: char| sign.is_alphanumeric() || "/._-+:".contains(sign);
-    let words = text.split(|sign| !is_part(sign));
-    let found = words.filter_map(|word| {
-        let (file, line) = word.trim_end_matches(':').rsplit_once(':')?;
-        let name = file.rsplit('/').next()?;
-        let is_line = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
-        (is_line && name.contains('.')).then(|| format!("{name}:{line}"))
+/// Returns the lines of source that a text names, such as `compress.c:12` or `compress.c:12,14-16`:
+/// the file, and the first and last line of each range.
+fn named(text: &str) -> impl Iterator<Item = (&str, usize, usize)> {
+    let is_part = |sign: char| sign.is_alphanumeric() || "/._-+:,".contains(sign);
+    let words = text.split(move |sign| !is_part(sign));
+    let lists = words.flat_map(|word| {
+        let colons = word.match_indices(':');
+        let before = |at| word[..at].rsplit(',').next().unwrap_or_default();
+        colons.map(move |(at, _)| (before(at), &word[at + 1..]))
     });
-    found.collect()
+    lists.flat_map(|(file, list)| {
+        let is_list = |sign: char| sign.is_ascii_digit() || ",-".contains(sign);
+        let end = list.find(|sign| !is_list(sign)).unwrap_or(list.len());
+        let ranges = list[..end].split(',').map_while(|range| {
+            let (begin, end) = range.split_once('-').unwrap_or((range, range));
+            let begin = begin.parse::<usize>().ok()?;
+            Some((begin, end.parse().unwrap_or(begin)))
+        });
+        ranges.map(move |(begin, end)| (file, begin, end))
+    })
+}
+
+/// The maximum length of a range whose lines are counted. The text may quote the program.
+const LONGEST: usize = 1000;
+
+/// Returns the lines of source that a text names, one by one.
+fn places(text: &str) -> impl Iterator<Item = String> {
+    named(text).flat_map(|(file, begin, end)| {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let end = end.min(begin.saturating_add(LONGEST));
+        let lines = (begin..=end).filter(|_| name.contains('.'));
+        lines.map(move |line| format!("{name}:{line}"))
+    })
 }
 
 impl Line {
-    /// Whether a text shows the line, as `FILE:LINE` with any suffix of the file's path.
+    /// Whether a text shows the line, as `FILE:LINE` or in a range, with any suffix of the file's
+    /// path.
     pub fn is_in(&self, text: &str) -> bool {
-        let name = self.file.rsplit('/').next().unwrap_or(&self.file);
-        let place = format!("{name}:{}", self.line);
-        text.match_indices(&place).any(|(at, _)| {
-            let after = text[at + place.len()..].chars().next();
-            let is_path = |sign: char| sign.is_alphanumeric() || "/._-+".contains(sign);
-            let before = text[..at]
-                .rsplit(|sign| !is_path(sign))
-                .next()
-                .unwrap_or_default();
-            let shown = format!("{before}{name}");
+        named(text).any(|(shown, begin, end)| {
             let is_file = self.file == shown
                 || self.file.ends_with(&format!("/{shown}"))
                 || shown.ends_with(&format!("/{}", self.file));
-            after.is_none_or(|sign| !sign.is_ascii_digit()) && is_file
+            is_file && (begin..=end).contains(&self.line)
         })
     }
 }
@@ -221,10 +235,26 @@ mod tests {
             "mod.rs:12",
             "at src/mod.rs:12 in f",
             "/x/package-1.0/src/mod.rs:12: y",
+            "mod.rs:12:5",
+            "url://x.y/package-1.0/src/mod.rs:12",
+            "mod.rs:3,12, …",
+            "a.rs:12; mod.rs:9,11-13",
+            "mod.rs:12-14",
+            "mod.rs:12-",
+            "(a,mod.rs:12)",
         ] {
             assert!(line.is_in(text), "{text}");
         }
-        for text in ["mod.rs:123", "other/mod.rs:12", "my_mod.rs:12", "mod.rs:1"] {
+        for text in [
+            "mod.rs:123",
+            "other/mod.rs:12",
+            "my_mod.rs:12",
+            "mod.rs:1",
+            "mod.rs:3-11,13",
+            "mod.rs:3, 12",
+            "mod.rs:3; a.rs:12",
+            "mod.rs:14-12",
+        ] {
             assert!(!line.is_in(text), "{text}");
         }
     }

@@ -22,7 +22,7 @@ use crate::sources::SourceFiles;
 use crate::steps::follow_for;
 pub use kept::name;
 use made::made;
-pub use near::{NearLine, NearLines, NearQuery};
+pub use near::{NearLine, NearLines, NearQuery, Ran};
 
 /// A requested slice.
 #[derive(Clone, Debug, PartialEq, Eq)]

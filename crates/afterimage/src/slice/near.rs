@@ -1,12 +1,12 @@
 //! Finds the lines of the user's own code on which an execution depends, nearest first.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use afterimage_analyses::slices::{self, Nearby, SliceAbout, SliceAlong, Through, Visibility};
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId};
 use afterimage_present::document::objects::Position;
-use afterimage_profile::Source;
-use afterimage_program::{FileId, Location};
+use afterimage_profile::{Source, block_counts};
+use afterimage_program::{EdgeKind, FileId, Function, Location};
 use afterimage_replay::steps::OperatorPlace;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,18 @@ pub struct NearLines {
     /// Whether there may be further lines, because enough were found or 30,000 executions were
     /// examined.
     pub cut: bool,
+    /// The executed lines of the functions of these lines. `None` if the run's counts are unknown.
+    pub ran: Option<Ran>,
+}
+
+/// The executed lines of some functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    /// The lines of the user's own code with an execution in one of the functions, by file.
+    pub lines: BTreeMap<String, BTreeSet<u32>>,
+    /// The lines with a branch that was executed, but of which only one direction was ever taken.
+    /// Code that such a branch skipped leaves no dependence.
+    pub one_way: Vec<Position>,
 }
 
 /// The maximum number of executions to examine.
@@ -107,6 +119,9 @@ impl NearQuery {
         if let Some(error) = failed {
             return Err(error.into());
         }
+        // A recording without an end has no counts.
+        let counts = session.ensure_counts().ok().flatten();
+        let ran = counts.map(|counts| ran(scene, &operators, &found.lines, &counts));
         let described = |(index, one): (usize, Nearby<(FileId, u32)>)| {
             let (file, line) = one.line;
             let at = match index < self.named {
@@ -128,8 +143,74 @@ impl NearQuery {
         Ok(NearLines {
             lines: lines.collect::<Result<_>>()?,
             cut: found.cut,
+            ran: ran.transpose()?,
         })
     }
+}
+
+/// Returns the executed lines of the functions of some lines. The functions of the first lines come
+/// first.
+fn ran(
+    scene: &Scene<'_, '_>,
+    operators: &Operators<'_>,
+    lines: &[Nearby<(FileId, u32)>],
+    counts: &Counts,
+) -> Result<Ran> {
+    let functions = &scene.traced.program().functions;
+    let functions: HashMap<_, _> = functions
+        .iter()
+        .zip(&counts.functions)
+        .map(|(function, counts)| (function.id, (function, counts)))
+        .collect();
+    let (mut executed, mut one_way, mut known) = (HashSet::new(), Vec::new(), HashSet::new());
+    for one in lines {
+        let (id, ..) = one.spot;
+        if known.insert(id)
+            && let Some(&(function, counts)) = functions.get(&id)
+        {
+            let all = operators.of(id)?;
+            let line = |op: OpId| {
+                let at = all.get(op.as_u32() as usize)?.position?;
+                scene.folded().shows(at.file).then_some((at.file, at.line))
+            };
+            let blocks = block_counts(function, counts)?;
+            let blocks = function.cfg.blocks.iter().filter(|(id, _)| blocks[*id] > 0);
+            let ops =
+                blocks.flat_map(|(_, block)| block.ops.start.as_u32()..block.ops.end.as_u32());
+            executed.extend(ops.filter_map(|op| line(OpId::from_u32(op))));
+            one_way.extend(one_way_branches(function, counts).filter_map(line));
+        }
+    }
+    let file = |file: FileId| scene.source().files()[file.0 as usize].as_str();
+    let mut ran = Ran::default();
+    for (at, line) in executed {
+        ran.lines
+            .entry(file(at).to_owned())
+            .or_default()
+            .insert(line);
+    }
+    let one_way = one_way.into_iter();
+    ran.one_way = one_way
+        .map(|(at, line)| Position::line(file(at), line))
+        .collect();
+    Ok(ran)
+}
+
+/// Returns the branches of which exactly one direction was ever taken.
+fn one_way_branches(function: &Function, counts: &FunctionCounts) -> impl Iterator<Item = OpId> {
+    let mut branches: BTreeMap<BlockId, (OpId, Vec<bool>)> = BTreeMap::new();
+    for ((_, edge), count) in function.cfg.edges.iter().zip(&counts.edges) {
+        use EdgeKind::{Else, NotTaken, Table, Taken, Then};
+        let is_choice = matches!(edge.kind, Taken | NotTaken | Then | Else | Table(_));
+        if let Some(op) = edge.op.filter(|_| is_choice) {
+            let (_, taken) = branches.entry(edge.from).or_insert((op, Vec::new()));
+            taken.push(*count > 0);
+        }
+    }
+    branches.into_values().filter_map(|(op, taken)| {
+        let ways = taken.iter().filter(|taken| **taken).count();
+        (taken.len() > 1 && ways == 1).then_some(op)
+    })
 }
 
 /// Finds the operator that makes room for a function's frame by lowering the stack pointer, which

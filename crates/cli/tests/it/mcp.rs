@@ -152,6 +152,7 @@ fn each_tool_has_the_document_of_its_command() {
             "why" => {
                 expected["entries"] = lines.collect();
                 report.as_object_mut().unwrap().remove("near").unwrap();
+                report.as_object_mut().unwrap().remove("one_way").unwrap();
             }
             // Lines have a different order, and statements are only counted.
             "slice" => {
@@ -178,4 +179,62 @@ fn each_tool_has_the_document_of_its_command() {
         }
         assert_eq!(report, expected, "{command}");
     }
+}
+
+#[test]
+fn branches_that_always_went_the_same_way_are_shown_after_the_nearest_lines() {
+    let Some(clang) = clang() else { return };
+    let sandbox = Sandbox::new();
+    let (before, _) = SOURCE.split_once("int charge").unwrap();
+    let source = format!(
+        "{before}\
+int sum(int limit) {{
+    int sum = 0;
+    if (limit > 100)
+        total = 1;
+    for (int i = 0; i < limit; i++) {{
+        if (i == 2)
+            total = 2;
+        sum += i;
+    }}
+    while (total > limit)
+        total = 0;
+    return sum;
+}}
+void _start(void) {{
+    line[0] = '0' + sum(4);
+    struct piece piece = {{ line, 1 }};
+    int written;
+    fd_write(1, &piece, 1, &written);
+}}
+"
+    );
+    let line_of = |text: &str| {
+        let line = source.lines().position(|line| line.trim() == text);
+        line.unwrap() as u64 + 1
+    };
+    let file = sandbox.write("sum.c", &source);
+    let module = sandbox.path("sum.wasm");
+    clang.module(&["-g", "-O0"], &[&file], &[], &module);
+    sandbox.ok("record -o run.aft sum.wasm");
+    let calls = [("why", json!({ "stdout": 0, "digit": true }))];
+    let [result] = &answers(&sandbox, &calls)[..] else {
+        panic!("one answer");
+    };
+    let text = result["content"][0]["text"].as_str().unwrap();
+    let one_way = result["structuredContent"]["report"]["one_way"].as_array();
+    let lines = one_way
+        .unwrap()
+        .iter()
+        .map(|one| one["line"].as_u64().unwrap());
+    // No value depends on these branches. The branch on `i == 2` went both ways, and the value
+    // depends on the loop.
+    let expected = [
+        line_of("if (limit > 100)"),
+        line_of("while (total > limit)"),
+    ];
+    assert_eq!(Vec::from_iter(lines), expected, "{text}");
+    let shown = format!("sum.c:{},{}", expected[0], expected[1]);
+    let (_, after) = text.split_once("always went the same way:").unwrap();
+    assert!(after.contains(&shown), "{text}");
 }

@@ -5,6 +5,7 @@ mod call;
 mod diff;
 mod find;
 mod history;
+mod near;
 mod overview;
 mod paths;
 mod slice;

@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use afterimage::present::document::objects::Position;
 use afterimage::present::{LeftOut, WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{NearLine, NearLines, NearQuery, WhyAbout, WhyQuery, check};
+use afterimage::{WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::near::{Near, Nearest};
 use super::{Question, Subject, needs, next};
 use crate::answer::{BODY, Next, ToolResult, Totals, page};
 use crate::schemas;
@@ -66,45 +67,8 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
     }))
 }
 
-/// A line of the user's own code on which the chain's first step in that code depends.
-#[derive(Clone, Serialize, JsonSchema)]
-struct Near {
-    /// Its position.
-    source: Position,
-    /// Its execution at the shortest distance, as an argument of `why`, if the line is among the
-    /// nearest.
-    at: Option<String>,
-    /// The text of the line, if it is among the nearest and its source was found.
-    text: Option<String>,
-    /// Its distance: the sum of the lengths of the dependences in between. Data dependences are the
-    /// shortest.
-    distance: u32,
-    /// The kind of the shortest chain of dependences: `values`, `addresses` if the chain contains
-    /// an address of a read or write, or `control` if it contains a branch or call.
-    through: &'static str,
-}
-
-impl Near {
-    /// Writes the line as `parser.c:42`, with a mark: `&` through an address, `?` through a branch
-    /// or call.
-    fn place(&self) -> String {
-        let Position { file, line, .. } = &self.source;
-        let mark = match self.through {
-            "addresses" => "&",
-            "control" => "?",
-            _ => "",
-        };
-        format!("{}:{line}{mark}", file.rsplit('/').next().unwrap_or(file))
-    }
-}
-
-/// The number of nearest lines that are shown with their text.
-const NEAR: usize = 10;
 /// The number of rows left for the nearest lines if the chain fills the answer.
 const ROWS: usize = 16;
-const IN_A_ROW: usize = 8;
-/// The number of nearest lines to look for, which is enough to fill an answer.
-const ENOUGH: usize = NEAR + (BODY - NEAR) * IN_A_ROW;
 /// The maximum number of branches and calls from which to trace a trap.
 const STARTS: usize = 8;
 /// The number of steps to follow after the part of the chain that was already shown.
@@ -125,6 +89,11 @@ impl Question for Arguments {
     fn reports() -> Vec<Value> {
         let mut why = schemas::document("why", Some("entries"));
         schemas::add(&mut why, "near", schemas::report::<Vec<Near>>());
+        schemas::add(
+            &mut why,
+            "one_way",
+            schemas::report::<Option<Vec<Position>>>(),
+        );
         vec![why]
     }
 
@@ -162,6 +131,8 @@ impl Question for Arguments {
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
         let first = first.and_then(|entry| places(entry).into_iter().find(|place| !place.library));
+        // A run may end in a library, but because of a line of the user's own code.
+        let first = first.or(report.head.death.as_ref().map(|death| &death.place));
         // If only libraries moved a value, the earliest move leads to the code that chose the
         // value. Later moves copy a whole buffer.
         let entries = report.entries.iter().rev();
@@ -170,9 +141,9 @@ impl Question for Arguments {
         // Also start from the branches and calls that led the run to its end.
         starts.extend(kept.iter().flat_map(branches).take(STARTS));
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
-        let (near, cut_near) = match self.offset {
-            0 if !starts.is_empty() => near(asked, starts, &kept)?,
-            _ => (Vec::new(), false),
+        let near = match self.offset {
+            0 if !starts.is_empty() => Nearest::find(asked, starts, &lines(&kept))?,
+            _ => Nearest::default(),
         };
         let head = &report.head;
         let show = |rows: &[WhyEntry], near_rows: usize| {
@@ -195,26 +166,7 @@ impl Question for Arguments {
                 text.entry(end)?;
             }
             text.left_out(&library)?;
-            if !near.is_empty() {
-                out.extend(b"the nearest lines that it depends on (& by an address, ? by a branch or call):\n");
-            }
-            let (first, others) = near.split_at(near.len().min(NEAR));
-            for one in first {
-                let text = one.text.as_deref().unwrap_or_default();
-                out.extend(format!("  {}  | {text}\n", one.place()).into_bytes());
-            }
-            let more = cut_near || others.len() > near_rows * IN_A_ROW;
-            let last = others.chunks(IN_A_ROW).len().min(near_rows);
-            for (number, row) in others.chunks(IN_A_ROW).take(near_rows).enumerate() {
-                let row = Vec::from_iter(row.iter().map(Near::place)).join(", ");
-                let then = if number == 0 { "then" } else { "    " };
-                let end = if more && number + 1 == last {
-                    ", …"
-                } else {
-                    ""
-                };
-                out.extend(format!("  {then} {row}{end}\n").into_bytes());
-            }
+            out.extend(near.text(near_rows).into_bytes());
             Ok(String::from_utf8_lossy(&out).into_owned())
         };
         let fit = |rows: &[WhyEntry]| show(rows, ROWS);
@@ -227,7 +179,8 @@ impl Question for Arguments {
         let mut document = serde_json::to_value(head)?;
         document["schema"] = json!("afterimage/why/2");
         document["entries"] = serde_json::to_value(&entries)?;
-        document["near"] = serde_json::to_value(&near)?;
+        document["near"] = serde_json::to_value(&near.lines)?;
+        document["one_way"] = serde_json::to_value(&near.one_way)?;
         let mut found = ToolResult::new(
             document,
             shown,
@@ -237,56 +190,24 @@ impl Question for Arguments {
                 all: (!cut).then_some(kept.len() as u64),
             },
         );
-        found.next = self.next(&entries);
-        if first.is_none() {
+        found.next = self.next(&entries, first);
+        if !kept.iter().any(|entry| own(&entry)) {
             found.next.extend(self.behind(moved));
         }
         let leads = |one: &Next| one.own && one.tool == Self::NAME;
         if !found.next.iter().any(leads) {
-            found.next.extend(self.nearest(&near));
+            found.next.extend(self.nearest(&near.lines));
         }
         found.more = (until < way.len()).then(|| json!({ "offset": until }));
         Ok(found)
     }
 }
 
-/// Returns the lines of the user's own code that an execution depends on, the nearest first. Leaves
-/// out the lines of the chain itself, which are shown anyway.
-fn near(asked: &Subject<'_>, at: Vec<String>, way: &[WhyEntry]) -> Result<(Vec<Near>, bool)> {
-    let session = asked.session()?;
-    let sources = session.sources();
-    let shown = way.iter().flat_map(places);
-    let shown = shown.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
-    let shown: BTreeSet<_> = shown.map(|line| (line.path.clone(), line.line)).collect();
-    let query = NearQuery {
-        at,
-        enough: ENOUGH + shown.len(),
-        named: NEAR + shown.len(),
-    };
-    // There is no slice from a place without a value.
-    let Ok(NearLines { lines, cut }) = asked.answered(|session| session.near(&query)) else {
-        return Ok((Vec::new(), false));
-    };
-    let others = lines
-        .into_iter()
-        .filter(|one| !shown.contains(&(one.source.file.clone(), one.source.line)));
-    let described = |(number, one): (usize, NearLine)| {
-        let Position { file, line, .. } = &one.source;
-        let text = if number < NEAR {
-            sources.lines(file).and_then(|mut lines| lines.line(*line))
-        } else {
-            None
-        };
-        Near {
-            text: text.map(|text| text.trim().to_owned()),
-            source: one.source,
-            at: one.at,
-            distance: one.distance,
-            through: one.through,
-        }
-    };
-    let near = others.take(ENOUGH).enumerate().map(described);
-    Ok((near.collect(), cut))
+/// Returns the lines of entries.
+fn lines(entries: &[WhyEntry]) -> BTreeSet<(String, u32)> {
+    let places = entries.iter().flat_map(places);
+    let lines = places.filter_map(|place| place.around.as_ref().or(place.source.as_ref()));
+    lines.map(|line| (line.path.clone(), line.line)).collect()
 }
 
 /// Creates a writer that formats entries as the command line does.
@@ -369,14 +290,15 @@ impl Arguments {
     }
 
     /// Returns the next questions, in the order of the answer: first the whole call of the first
-    /// step, then the paths that were not followed.
-    fn next(&self, entries: &[&WhyEntry]) -> Vec<Next> {
+    /// step, then the paths that were not followed. `start` is the place from which the nearest
+    /// lines start.
+    fn next(&self, entries: &[&WhyEntry], start: Option<&WhyPlace>) -> Vec<Next> {
         let mut all = Vec::new();
         let first = entries
             .iter()
             .flat_map(|entry| places(entry))
             .find(|place| !place.library);
-        if let Some(place) = first {
+        if let Some(place) = first.or(start) {
             let about = (format!("the whole call around {}", place.described()), true);
             all.push(next(
                 "call",
