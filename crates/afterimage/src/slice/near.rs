@@ -7,7 +7,7 @@ use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId};
 use afterimage_present::document::objects::Position;
 use afterimage_profile::{Source, block_counts};
 use afterimage_program::{EdgeKind, FileId, Function, Location};
-use afterimage_replay::steps::OperatorPlace;
+use afterimage_replay::steps::{OperatorPlace, Operators};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
