@@ -291,3 +291,33 @@ fn inlined_calls_are_frames_with_lines_and_variables() {
     assert_eq!(Vec::from_iter(lines), [3, 9]);
     assert_eq!(frame["own_source"]["line"], 14);
 }
+
+const REFERENCES: &str = r#"struct Word {
+    count: u32,
+}
+
+#[inline(never)]
+fn is_heavy(word: &&Word) -> bool {
+    let limit = 1;
+    word.count > limit
+}
+
+fn main() {
+    let words = [Word { count: 1 }, Word { count: 2 }];
+    println!("{}", words.iter().filter(is_heavy).count());
+}
+"#;
+
+#[test]
+fn a_member_is_found_behind_several_references() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", REFERENCES);
+    sandbox.ok("record -o app.aft app.wasm");
+    let words = "values app.aft --at app.rs:8 --format json --var";
+    let counts = json(&sandbox, &format!("{words} word.count"));
+    let instances = counts["instances"].as_array().unwrap().iter();
+    let counts = Vec::from_iter(instances.map(|one| one["value"].as_str().unwrap()));
+    assert_eq!(counts, ["1", "2"]);
+    let parts = ["Word has no member size"];
+    sandbox.refused(&format!("{words} word.size"), 125, parts);
+}

@@ -59,10 +59,14 @@ impl Variables<'_> {
             if let Some(count) = self.count_of(&at, name, machine)? {
                 return Ok(count);
             }
-            let Some(inside) = self.inside(&at, machine)? else {
-                return Err(first.clone());
+            at = match self.inside(&at, machine)? {
+                Some(inside) => self.owner(inside, false, machine)?,
+                // Rust's `.` follows any number of references.
+                None if self.type_name(at.type_ref)?.starts_with('&') => {
+                    self.owner(at, false, machine)?
+                }
+                None => return Err(first.clone()),
             };
-            at = self.owner(inside, false, machine)?;
         }
         Err(first.unwrap_or(PathError::Null))
     }
