@@ -319,5 +319,5 @@ fn a_member_is_found_behind_several_references() {
     let counts = Vec::from_iter(instances.map(|one| one["value"].as_str().unwrap()));
     assert_eq!(counts, ["1", "2"]);
     let parts = ["Word has no member size"];
-    sandbox.refused(&format!("{words} word.size"), 125, parts);
+    sandbox.refused(&format!("{words} word.size"), 125, &parts);
 }
