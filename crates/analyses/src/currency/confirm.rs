@@ -596,7 +596,7 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
 enum Compared {
     /// At least one value is the same.
     Same,
-    /// Only addresses could be compared.
+    /// No values could be compared, or the values differ and some may be addresses.
     Nothing,
     Differs(Refusal),
 }

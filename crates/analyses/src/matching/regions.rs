@@ -27,13 +27,14 @@ const ROOM: usize = 48;
 const FORGET: usize = 4 * ROOM;
 /// The largest number of executions in the counterpart of a stretch.
 const FIRST: usize = 3000;
-/// The largest number of executions kept, over all stretches.
+/// Four times the number of the second version's kept executions after which no stretch is added.
 const KEPT: usize = 1 << 24;
 
 /// A stretch of the second run.
 #[derive(Debug)]
 struct Stretch {
-    /// The anchors at the stretch's beginning and end, each with the number of its execution.
+    /// The anchors at the stretch's beginning and end, each with the number of its execution. `to`
+    /// is `None` if the stretch ended because it was too long.
     from: (u32, u64),
     to: Option<(u32, u64)>,
     /// The stretch's range of the kept executions.
