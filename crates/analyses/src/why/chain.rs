@@ -204,7 +204,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(step))
     }
 
-    /// Returns the link of a step, and adds the moves before it to the step.
+    /// Returns the link of a step, and adds the moves on the way to it to the step.
     fn link(&mut self, mut asked: BitsQuery, step: &mut Step) -> Result<Link, WhyError> {
         loop {
             let found = asked.back(&self.walk)?;
@@ -379,8 +379,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// Returns the time at which the branch that led to an operator of its activation was executed.
-    /// `None` if only the call led there.
+    /// Returns the time of the branch in the same activation that led to an operator. `None` if
+    /// only the call led there.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,

@@ -48,7 +48,7 @@ const INPUT: [&str; 9] = [
 ];
 
 /// Finds the choices on the shortest way from some operands of an instruction to host input,
-/// counted in computing operators (Dijkstra). Returns `None` if there is no such way.
+/// counted in computing operators (Dijkstra). Returns `None` if no such way was found.
 ///
 /// `left` is the number of links that may still be examined. Calls `room` before each link.
 pub(super) fn nearest(

@@ -231,7 +231,8 @@ pub fn written_until(
     first.ok_or(WhyError::Damaged("bytes that nothing wrote"))
 }
 
-/// Finds the writer of the first of some bytes, and how many of the bytes it wrote at once.
+/// Finds the writer of the first of some bytes, and the number of bytes from there on that it wrote
+/// at once.
 fn first_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,

@@ -13,7 +13,7 @@ use super::input::Stream;
 /// The traffic between a run and one stream or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// The stream. `None` for an opened file whose path cannot be known without values.
+    /// The stream. `None` for an opened file whose path was not looked up.
     pub stream: Option<Stream>,
     /// The number of bytes that the program read. For a folder, the bytes of its listing.
     pub read: u64,

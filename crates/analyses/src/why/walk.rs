@@ -149,7 +149,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Returns the result of an instruction, or a part of it.
+    /// Goes back from the result of an instruction, or from a part of it.
     fn result(
         &self,
         instance: Instance,
