@@ -95,7 +95,8 @@ pub fn objects(
     shown.collect::<Result<_, _>>().map(Ok)
 }
 
-/// Returns all global variables of the source that have a place, sorted by name.
+/// Returns up to `most` global variables of the source that have a place, sorted by name, and the
+/// number of all of them.
 ///
 /// # Errors
 /// If the debug information has too many global variables.
