@@ -67,8 +67,8 @@ impl SourcePaths {
     }
 
     /// Limits access to the files that the debug information names: only files under these folders
-    /// are read. Files to which a rule in `moved` leads, and files of Rust's standard library, are
-    /// always read.
+    /// are read. Files to which a rule given to [`new`](Self::new) leads, and files of Rust's
+    /// standard library, are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots

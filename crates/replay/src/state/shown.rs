@@ -95,11 +95,12 @@ pub fn objects(
     shown.collect::<Result<_, _>>().map(Ok)
 }
 
-/// Returns up to `most` global variables of the source that have a place, sorted by name, and the
-/// number of all of them.
+/// Returns the first `most` named global variables of the source, in the order of their compilation
+/// units, and the number of all of them.
 ///
 /// # Errors
-/// If the debug information has too many global variables.
+/// If the names are too long in total for the size of the debug information, or if the entry of a
+/// returned variable is broken.
 pub fn globals(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
