@@ -78,8 +78,8 @@ impl Walk<'_, '_> {
         ))
     }
 
-    /// Returns the offset that a load or store adds to its address. Returns `None` if the offset is
-    /// 0, and for other operators.
+    /// Returns the offset that a load, store, wait or notify adds to its address. Returns `None` if
+    /// the offset is 0, and for other operators.
     ///
     /// # Errors
     /// If the trace is damaged.
