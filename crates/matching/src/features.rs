@@ -224,12 +224,13 @@ features! {
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
     /// The proximity of the last executions. It is one half if eight statements end in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
-    /// The first statement is not near its expected place in any stretch.
+    /// The first statement is neither executed with the same value nor near its expected place in
+    /// any stretch.
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
-    /// The first statement is a test or branch and is not near its expected place in any stretch.
+    /// The feature `NeverTogether`, for tests and branches.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The first statement is not near its expected place in any stretch, although both statements
-    /// have the same more than five different values, except for their order or an added constant.
+    /// The feature `NeverTogether`, although both statements have the same more than five different
+    /// values, except for their order or an added constant.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
     /// The share of the second statement's executions in stretches for which the first was executed
     /// in the same stretch with the same value.
@@ -284,8 +285,9 @@ features! {
     /// The candidate is already the counterpart of another nearby statement that was executed as
     /// often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
-    /// The candidate is already the counterpart of another nearby statement, and has a better score
-    /// there.
+    /// The candidate is already the counterpart of another nearby statement that was executed as
+    /// often. Either it has a better score there, or the second statement has another match so far,
+    /// or none.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
     /// The candidate is already the counterpart of the previous or the next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],

@@ -27,7 +27,8 @@ const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds,
 /// because the place of its execution may be enough.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// The least likelihood with which candidates are aligned.
+/// Candidates up to this likelihood are left out of the likelihoods, and so of alignments. The best
+/// candidate always stays.
 const UNLIKELY: f32 = 0.02;
 
 /// Continues from known matches until nothing changes or the limit of rounds is reached, for each
@@ -59,7 +60,7 @@ pub(crate) fn converge(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Match
 }
 
 /// Continues from known matches as [`converge`] does. Then chooses the matches of each function
-/// together, once, and runs another round.
+/// together, once, and runs another round. Finally determines the likelihoods.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
     let (mut found, mut affinity) = converge(rounds, known);
     found.of_b = rounds.together(&found.of_b, &affinity);

@@ -67,7 +67,7 @@ pub(crate) struct Votes {
     /// were small enough to align.
     pub executions: Vec<u32>,
     /// For each statement of the second version, the statements of the first that were executed
-    /// together with it.
+    /// with the same value in a region or near the expected place.
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 

@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
         Ok(self.answer_each(function, op, fact, paths)?.0)
     }
 
-    /// Like [`answer`](Self::answer), but also returns the deciding access of each execution.
+    /// Like [`answer`](Self::answer), but also returns the deciding site of each execution.
     ///
     /// # Errors
     /// If the fact does not apply to the operator.
