@@ -294,7 +294,8 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// one segment. Finding an arrival at a line may take time linear in all grammars.
     ///
     /// # Errors
-    /// If the text is not a position of this run. The error names the nearest position.
+    /// If the text is not a position of this run. If the run only lacks this time or number, the
+    /// error names the nearest.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),
