@@ -78,7 +78,7 @@ struct TemplateStep {
 #[derive(Debug, Default)]
 pub(super) struct Template {
     told: Vec<TemplateStep>,
-    /// The operands of each step in `told`, if [`Take::TAKEN`] is set.
+    /// The operands of each step in `told`, if [`Listen::TAKEN`] is set.
     operands: Vec<Operands>,
     /// The statement of each instruction; `u32::MAX` for none.
     of_inst: Vec<u32>,
