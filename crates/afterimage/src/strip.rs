@@ -3,9 +3,9 @@
 //! The input is the boundary log, with every byte that the host wrote: data read from files and
 //! standard input, the time and random numbers. The arguments, the environment and the names of
 //! folders are also input. Without the input, no run can be repeated. Data that reveals the input
-//! in another form is also removed: values, snapshots, accesses, slices, embedded sources.
-//! Replacing the input by other bytes was rejected, because answers would be wrong. Only listed
-//! sections stay, so unknown sections of a later version are also removed.
+//! in another form is also removed, such as values, snapshots, accesses, slices, simulations and
+//! embedded sources. Replacing the input by other bytes was rejected, because answers would be
+//! wrong. Only listed sections stay, so unknown sections of a later version are also removed.
 
 use std::fs;
 use std::path::Path;

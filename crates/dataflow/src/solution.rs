@@ -27,7 +27,7 @@ pub struct Part {
 /// The answer to a question, with the outcome of each execution.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
-    /// The parts by outcome, ascending. Each outcome occurs once, and no part is empty. The
+    /// The parts by outcome, ascending. Each outcome occurs at most once, and no part is empty. The
     /// timestamps of the parts are disjoint.
     pub parts: Vec<Part>,
     /// The number of queries ⟨timestamps, node⟩ that were raised, including the first.

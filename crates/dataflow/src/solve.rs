@@ -26,8 +26,8 @@ pub struct Question<'q> {
     pub own: Effect,
 }
 
-/// Answers a question about a fact. `effect` returns the effect of a node. It is called once per
-/// node, when a query arrives there.
+/// Answers a question about a fact. `effect` returns the effect of a node. It is called at most
+/// once per node.
 ///
 /// Works like [`solve_within`]. Queries may do as much work as a scan of the path would take.
 ///
@@ -41,7 +41,8 @@ pub fn solve(
     solve_within(graph, question, graph.length() / 8 + 1024, effect)
 }
 
-/// Answers a question by queries, as long as they move at most `most` series. If the timestamps are
+/// Answers a question by queries, as long as their work stays within `most`. Each moved series
+/// counts once, and once more for each neighbour at which it is looked up. If the timestamps are
 /// too irregular for that limit, scans the path step by step instead.
 ///
 /// In each step, all timestamps move by one. Each timestamp continues at the neighbour that
@@ -102,7 +103,7 @@ struct Search<'q, F> {
     /// The distance in steps from the executions in question.
     distance: u64,
     queries: u64,
-    /// The number of series that may still be moved.
+    /// The work that is still permitted, counted as for [`solve_within`].
     left: u64,
 }
 

@@ -59,8 +59,8 @@ impl Times {
 
     /// Adds another, disjoint set.
     ///
-    /// If parts of an irregular pattern meet again, they are combined. In that case, this takes
-    /// time linear in the number of timestamps.
+    /// If parts of an irregular pattern meet again, they are combined. In that case, this takes O(n
+    /// log n) for n timestamps.
     pub fn join(&mut self, other: Self) {
         if self.entries.is_empty() {
             *self = other;
@@ -152,8 +152,8 @@ impl Times {
         found
     }
 
-    /// Splits the timestamps into those in a series and the others. Takes as long as
-    /// [`of_series`](Self::of_series), plus time for the parts that remain.
+    /// Splits the timestamps into those in a series and the others. A series that overlaps more
+    /// than eight series of `other` is split timestamp by timestamp, in O(log n) each.
     #[must_use]
     pub fn split(&self, other: &Series) -> (Self, Self) {
         let (mut found, mut rest) = (Self::new(), Self::new());
@@ -226,8 +226,8 @@ impl Times {
     }
 }
 
-/// Like `partition_point`, but takes time logarithmic in the distance from `near` to the result.
-/// Sets are mostly nearly in order.
+/// Like `partition_point`, but if the result is not before `near`, takes time logarithmic in the
+/// distance between them. Sets are mostly nearly in order.
 #[inline]
 fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize {
     if near > 0 && !before(&all[near - 1]) {

@@ -31,7 +31,7 @@ impl Windows {
         self.blocks
     }
 
-    /// Returns the first and the last time at which a path of this window begins.
+    /// Returns the first and the last time at which a path of this window can begin.
     pub(crate) fn starts(self, window: u64) -> (u64, u64) {
         let first = window.saturating_mul(self.blocks).saturating_add(1);
         let last = first.saturating_add(self.blocks - 1);

@@ -30,7 +30,8 @@ pub(crate) struct Both<'v> {
     pub index: Index,
     pub of_a: Structure,
     pub of_b: Structure,
-    /// For each statement of the second version in a function with equal code, its counterpart.
+    /// For each statement of the second version in a function that was paired by its code, its
+    /// counterpart.
     pub certain: Vec<Option<u32>>,
     /// Whether each statement of the first version is a counterpart in `certain`.
     pub taken: Vec<bool>,
@@ -124,9 +125,10 @@ pub(crate) struct Candidates<'m, 'v> {
     class: u32,
     /// The statement's predicted place in the order of the first version.
     place: usize,
-    /// The predicted number of statements of the first version that end before the statement.
+    /// The predicted number of statements of the first version that end earlier than the statement.
     end: usize,
-    /// The parts of the first run that correspond to the parts in which the statement was executed.
+    /// For each part in which the statement was executed, the first and the last corresponding part
+    /// of the first run.
     parts: Vec<(usize, usize)>,
     weights: &'m Column,
 }

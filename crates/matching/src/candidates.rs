@@ -8,10 +8,10 @@ use crate::{Producer, Statement, Version};
 
 /// The maximum number of candidates from one index.
 const MOST: usize = 48;
-/// The number of candidates around the place predicted by the order.
+/// The number of candidates on each side of the place predicted by the order.
 const AROUND: usize = 12;
 
-/// The number of parts of the run that are merged in the index.
+/// The number of parts of the run that the index merges into one.
 const COARSE: usize = 8;
 /// The maximum number of candidates for each merged part, among the statements executed in that
 /// part.

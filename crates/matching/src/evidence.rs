@@ -46,8 +46,7 @@ pub struct Evidence {
     pub neighbours: (u32, u32),
     /// Whether the functions have the same name.
     pub name: bool,
-    /// Whether the functions have the same code, and no other pair of unmatched functions has this
-    /// code.
+    /// Whether the functions were paired by their code, which is equal or nearly equal.
     pub same_code: bool,
 }
 

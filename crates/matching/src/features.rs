@@ -114,8 +114,8 @@ features! {
     /// The share of the differences between neighbouring values that both statements have, if they
     /// have no values in common.
     DifferentSteps = [0.04, 0.81, 0.61, 0.56, 0.49, 0.66, -0.33, 0.39, 0.18, 0.23, 0.02, 0.22],
-    /// Each of the two statements has only one value, which may be an address, and the values
-    /// differ.
+    /// The second statement has only one value, the values of both statements may be addresses, and
+    /// they differ.
     DifferentAddress = [-1.23, -1.21, -1.21, -1.21, -1.21, -1.21, -2.01, -2.01, -1.99, -1.99, -1.99, -1.99],
     /// It is unknown whether the two statements have values in common.
     Unknown = [0.16, 0.45, 0.34, 0.51, 0.60, 0.29, -0.11, -0.01, 0.02, 0.08, 0.26, -0.03],
@@ -147,12 +147,12 @@ features! {
     SameLong = [0.48, 0.26, 0.25, 0.03, -0.20, 0.09, 0.52, 0.36, 0.24, 0.07, -0.08, 0.19],
     /// One divided by the number of statements in the first version with this sequence of values.
     SameRare = [0.48, 0.29, 0.31, 0.19, 0.25, 0.28, 0.55, 0.24, 0.09, 0.04, 0.21, 0.28],
-    /// The length of the common beginning of both sequences, if they differ later.
+    /// A score that grows with the length of the common beginning of two equally long sequences
+    /// that differ later.
     Beginning = [-0.04, -0.09, -0.02, -0.02, 0.06, -0.04, 0.00, -0.08, 0.06, 0.00, 0.03, -0.02],
-    /// Both tests or branches take the same directions.
+    /// Both tests or branches take at least one common direction.
     DecidedSome = [-1.08, -1.08, -1.08, -1.03, -1.14, -1.08, -0.70, -0.70, -0.70, -0.66, -0.74, -0.70],
-    /// Both statements take the same directions, and the first statement takes each at least as
-    /// often.
+    /// The first statement takes each direction of the second at least as often.
     DecidedPart = [0.52, 0.52, 0.52, 0.54, 0.51, 0.52, 0.56, 0.56, 0.56, 0.59, 0.55, 0.56],
     /// The decisions of one statement are the beginning of the other's decisions.
     DecidedPrefix = [0.43, 0.43, 0.43, 0.46, 0.41, 0.43, 0.56, 0.56, 0.56, 0.58, 0.56, 0.56],
@@ -184,8 +184,8 @@ features! {
     AddressSteps = [1.09, 1.09, 1.10, 1.09, 1.09, 1.09, 1.04, 1.02, 1.07, 1.04, 1.04, 1.04],
     /// Each statement always accesses the same address.
     AddressStepsConstant = [0.46, 0.52, 0.42, 0.46, 0.46, 0.46, -0.35, -0.35, -0.36, -0.35, -0.35, -0.35],
-    /// The share of the differences between addresses that occurs in both, if the sequences of
-    /// addresses differ.
+    /// The share of the differences between consecutive addresses that occurs in both, if the
+    /// sequences of these differences are not the same.
     AddressFound = [-0.34, -0.26, -0.43, -0.34, -0.34, -0.34, -0.50, -0.44, -0.56, -0.50, -0.50, -0.50],
     /// Only one of the two statements accesses the stack.
     AddressElsewhere = [-3.73, -3.63, -3.90, -3.73, -3.73, -3.73, -2.65, -2.48, -2.88, -2.65, -2.65, -2.65],
@@ -194,7 +194,7 @@ features! {
     /// The number of calls that count as inlined around the first statement, scaled so that eight
     /// or more count as 1.
     Depth = [-0.49, -0.28, -0.80, -0.51, -0.34, -0.48, -0.58, -0.29, -1.04, -0.38, -0.03, -0.39],
-    /// Both statements add the same offset to their address.
+    /// Both statements add the same offset to their address, and it is not 0.
     OffsetSame = [-0.91, -1.01, -0.82, -0.91, -0.91, -0.91, -1.57, -1.63, -1.55, -1.57, -1.57, -1.57],
     /// The two statements add different offsets to their addresses.
     OffsetDiffers = [-2.52, -2.59, -2.49, -2.52, -2.52, -2.52, -2.63, -2.65, -2.67, -2.63, -2.63, -2.63],
@@ -210,26 +210,27 @@ features! {
     /// The second statement was executed more often than the first. An optimiser hardly ever adds
     /// executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// The share of the parts of the run with the second statement in which the first statement was
-    /// not executed.
+    /// The negated share of the parts of the run with the second statement in which the first
+    /// statement was not executed.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
     /// The proximity of the first executions in the order of the first version. It is one half if
-    /// two statements are in between.
+    /// the places are two statements apart.
     Near2 = [0.00, 0.09, 0.11, -0.01, 0.13, 0.20, -0.02, 0.11, 0.06, -0.02, 0.12, 0.11],
-    /// The proximity of the first executions, scaled to be one half if sixteen statements are in
-    /// between.
+    /// The proximity of the first executions, scaled to be one half if the places are sixteen
+    /// statements apart.
     Near16 = [-0.85, -0.78, -0.72, -0.79, -0.79, -0.68, -0.54, -0.39, -0.43, -0.43, -0.42, -0.46],
-    /// The proximity of the first executions, scaled to be one half if 128 statements are in
-    /// between.
+    /// The proximity of the first executions, scaled to be one half if the places are 128
+    /// statements apart.
     Near128 = [2.62, 2.71, 2.73, 2.73, 2.73, 2.72, 1.35, 1.39, 1.22, 1.46, 1.41, 1.32],
     /// The proximity of the last executions. It is one half if eight statements end in between.
     EndsNear = [0.76, 0.68, 0.62, 0.74, 1.06, 0.86, 0.56, 0.62, 0.19, 0.23, 0.52, 0.29],
-    /// The first statement is not near its expected place in any stretch.
+    /// The first statement is neither executed with the same value nor near its expected place in
+    /// any stretch.
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
-    /// The first statement is a test or branch and is not near its expected place in any stretch.
+    /// The feature `NeverTogether`, for tests and branches.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The first statement is not near its expected place in any stretch, although both statements
-    /// have the same sequence of more than five different values.
+    /// The feature `NeverTogether`, although both statements have the same more than five different
+    /// values, except for their order or an added constant.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
     /// The share of the second statement's executions in stretches for which the first was executed
     /// in the same stretch with the same value.
@@ -249,20 +250,20 @@ features! {
     /// with the same value between the partners of the previous and the next execution.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
     /// The proximity of the first statement to the place between the partners of the previous and
-    /// the next execution. It is one half if eight executions are in between.
+    /// the next execution. It is one half if the statement is eight executions away.
     StretchNear = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 2.41, 2.07, 1.82, 2.57, 2.67, 2.75],
     /// The share of the executions for which the alignment pairs the two statements.
     StretchAligned = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00, 1.17, 1.09, 0.74, 0.98, 0.89],
     /// The alignment pairs the two statements in more than half of the executions.
     StretchAlignedMost = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.71, -0.57, -0.74, -0.73, -0.57, -0.84],
-    /// The share of the versions' objects that are displaced by the distance between the accessed
-    /// addresses.
+    /// The frequency, from 0 to 1, of the distance between the accessed addresses among the
+    /// displacements of objects. It is averaged over the executions.
     StretchPlaced = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 4.05, 3.92, 4.25, 4.05, 4.05, 4.05],
     /// The share of the operands' producers that correspond.
     Operands = [2.01, 1.06, 1.51, 1.53, 0.99, 1.30, 1.60, 0.81, 1.15, 1.09, 0.74, 0.77],
     /// The producers of all operands correspond.
     OperandsAll = [0.35, -0.24, 0.32, 0.18, 0.19, -0.05, 0.35, -0.23, 0.38, 0.14, 0.17, -0.02],
-    /// The first statement may have constant operands where the second never has any.
+    /// The first statement may have a constant operand that the second never has.
     ConstantsMore = [-0.70, -0.33, -0.24, -0.67, -0.25, -0.60, -0.70, -0.31, -0.26, -0.61, -0.26, -0.50],
     /// The share of the result's users that correspond.
     Users = [1.24, 0.58, 0.68, -0.01, 0.68, 0.93, 1.29, 0.27, 0.56, -0.11, 0.56, 0.81],
@@ -284,15 +285,17 @@ features! {
     /// The candidate is already the counterpart of another nearby statement that was executed as
     /// often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
-    /// The candidate is already the counterpart of another nearby statement, and has a better score
-    /// there.
+    /// The candidate is already the counterpart of another nearby statement that was executed as
+    /// often. Either it has a better score there, or the second statement has another match so far,
+    /// or none.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
     /// The candidate is already the counterpart of the previous or the next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],
-    /// The share of the function's statements that have counterparts in the candidate's function.
-    /// One third counts as all.
+    /// The share of the function's matches that are in the candidate's function, weighted by their
+    /// evidence. One third counts as all.
     Affinity = [1.69, 1.62, 1.82, 1.76, 1.89, 1.78, 2.53, 2.46, 2.55, 2.51, 2.51, 2.41],
-    /// At least a third of the function's statements have counterparts in the candidate's function.
+    /// At least a third of the function's matches, weighted by their evidence, are in the
+    /// candidate's function.
     AffinityMost = [0.12, 0.18, 0.23, 0.10, 0.31, 0.21, -0.53, -0.68, -0.69, -0.81, -0.79, -0.85],
     /// The functions have the same name. This weight was not fitted.
     Name = [1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00, 1.00],

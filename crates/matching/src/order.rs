@@ -28,7 +28,7 @@ pub(crate) struct Order {
     parts: Vec<(usize, usize)>,
     /// For each statement of the first version, its place in the order.
     pub place: Vec<u32>,
-    /// For each statement of the first version, the number of statements that end before it.
+    /// For each statement of the first version, the number of statements that end earlier.
     pub ended_before: Vec<u32>,
 }
 
@@ -71,12 +71,14 @@ impl Order {
         order
     }
 
-    /// Returns the parts of the first run that correspond to the active parts of the second run.
+    /// Returns, for each active part of the second run, the first and the last corresponding part
+    /// of the first run.
     pub fn parts(&self, of_b: &Active) -> Vec<(usize, usize)> {
         of_b.windows().map(|part| self.parts[part]).collect()
     }
 
-    /// Returns the parts of the first run that correspond to a part of the second.
+    /// Returns the first and the last part of the first run that correspond to a part of the
+    /// second.
     pub fn part(&self, part: usize) -> (usize, usize) {
         self.parts[part]
     }

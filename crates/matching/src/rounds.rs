@@ -19,18 +19,20 @@ use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 const ROUNDS: [u32; 2] = [3, 1];
 /// The maximum number of users or producers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
-/// The least share of stretches in which a statement must be executed near its expected place to
-/// become a candidate.
+/// The least share of a statement's executions in stretches for which a candidate must be executed
+/// with the same value or near its expected place.
 const OFTEN: f32 = 0.2;
 /// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds,
 /// because the place of its execution may be enough.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// The least likelihood with which candidates are aligned.
+/// Candidates up to this likelihood are left out of the likelihoods, and so of alignments. The best
+/// candidate always stays.
 const UNLIKELY: f32 = 0.02;
 
-/// Continues from known matches until nothing changes, for each statement separately.
+/// Continues from known matches until nothing changes or the limit of rounds is reached, for each
+/// statement separately.
 pub(crate) fn converge(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matching, Affinity) {
     let mut affinity = rounds.affinity(&known);
     let mut found = Matching {
@@ -57,8 +59,8 @@ pub(crate) fn converge(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Match
     (found, affinity)
 }
 
-/// Continues from known matches until nothing changes. Then chooses the matches of each function
-/// together, once, and runs another round.
+/// Continues from known matches as [`converge`] does. Then chooses the matches of each function
+/// together, once, and runs another round. Finally determines the likelihoods.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
     let (mut found, mut affinity) = converge(rounds, known);
     found.of_b = rounds.together(&found.of_b, &affinity);
@@ -102,7 +104,8 @@ pub(crate) struct Rounds<'m> {
 }
 
 /// Maps a function of the second version and a function of the first version to a share. It is the
-/// share of the second version's statements that have counterparts in the other function.
+/// share of the first-named function's matches that are in the other function, weighted by their
+/// evidence. One third counts as all.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'m> Rounds<'m> {
@@ -371,6 +374,8 @@ impl<'m> Rounds<'m> {
     }
 
     /// Adds the users of the producers' counterparts, and the producers of the users' counterparts.
+    /// Does the same with the stores and loads of the same data. Also adds the statements around
+    /// the counterparts of the previous and the next statement.
     fn related(&self, at: u32, known: &[Option<Match>], into: &mut Vec<u32>) {
         let of = |b: u32| known[b as usize].as_ref().map(|m| m.a as usize);
         for &maker in self.both.of_b.makers[at as usize].iter().take(RELATED) {
@@ -436,7 +441,7 @@ impl<'m> Rounds<'m> {
     }
 
     /// Reports all evidence for or against each candidate, for those statements of the second
-    /// version that have several candidates.
+    /// version that have several candidates and no certain counterpart.
     pub fn tell(&self, known: &[Option<Match>], to: &mut dyn FnMut(StageRecord)) {
         let affinity = self.affinity(known);
         for (at, statement) in (0..).zip(&self.b.statements) {

@@ -1,11 +1,10 @@
-//! Finds functions with equal code in both versions.
+//! Finds functions with equal or nearly equal code in both versions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Version;
 
-/// Returns the counterparts of statements in functions with equal code, if that code is unique in
-/// each version.
+/// Returns the counterparts of statements in functions that [`same_functions`] pairs.
 pub(crate) fn same_code(a: &Version, b: &Version) -> Vec<Option<u32>> {
     let pairs = same_functions(&a.bodies, &b.bodies);
     let statements = (0..).zip(&a.statements);
@@ -24,8 +23,8 @@ type Bodies = FxHashMap<u32, Box<[u64]>>;
 
 /// Returns the functions of the second version that have the same code as a function of the first,
 /// if that code is unique in each version. Also pairs other functions of equal length if at least
-/// nine of ten operators agree, place by place, and no other function in either version has that
-/// length. Functions of this kind were changed in only a few places. O(operators).
+/// nine of ten operators agree, place by place, and no other unpaired function in either version
+/// has that length. Functions of this kind were changed in only a few places. O(operators).
 fn same_functions(a: &Bodies, b: &Bodies) -> FxHashMap<u32, u32> {
     fn only<'b, K: std::hash::Hash + Eq>(
         bodies: &'b Bodies,

@@ -16,7 +16,7 @@ pub struct Sample {
     hashes: [u64; KEPT],
     counts: [u64; KEPT],
     kept: u8,
-    /// The position of the latest element, if it is kept.
+    /// The position of the kept element that was added last.
     recent: u8,
     /// The bound. Elements with larger hashes are not kept.
     bound: u64,

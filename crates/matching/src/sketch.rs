@@ -84,8 +84,8 @@ impl Sketch {
         self.smallest >= ADDRESSES && self.largest < 1 << 32
     }
 
-    /// Returns the number of first values that are known to be equal in both sequences. It is a
-    /// power of two, the length of the shorter sequence, or 0.
+    /// Returns the number of first values that are known to be equal in both sequences. It is the
+    /// common length if the sequences are equal, and otherwise a power of two or 0.
     pub fn common_prefix(&self, other: &Self) -> u64 {
         if self.count == other.count && self.sequence == other.sequence {
             return self.count;

@@ -8,8 +8,8 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximum number of functions without a vote that are compared with a function. Only functions
-/// that were entered equally often are compared.
+/// The maximum number of functions without a vote that are compared with a function. They are
+/// functions of the same type that were entered equally often.
 const MOST: usize = 64;
 /// The factor for the natural logarithm of a candidate's votes. The votes are the number of
 /// statements with counterparts in the candidate.
@@ -32,7 +32,7 @@ const OTHER_NUMBER: f32 = -2.0;
 const FEW: usize = 3;
 
 /// Returns the functions of the first version that are the likeliest counterparts of functions in
-/// the second. The other functions were inlined, or not compiled at all.
+/// the second. The other functions were inlined, at least mostly, or not compiled at all.
 ///
 /// If other functions were inlined into a function, the counterparts of its statements lie in
 /// several functions. If many small functions were inlined, most of these counterparts lie outside
@@ -100,8 +100,8 @@ fn by_score_and_first(x: &(f32, u64, u32), y: &(f32, u64, u32)) -> Ordering {
 /// A function's frequency of entries, and its type.
 type Key = (u64, u64);
 
-/// Returns the functions that were entered, except some, grouped by frequency and type, in the
-/// order of their first entries.
+/// Returns the functions that were entered and are not in `but`, grouped by frequency and type, in
+/// the order of their first entries.
 fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
     let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
     let entered = version.entered.iter();

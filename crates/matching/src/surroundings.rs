@@ -272,7 +272,8 @@ impl<'m> Surroundings<'m> {
     }
 
     /// Reports whether the candidate is between the counterparts of the previous and next
-    /// statements, and whether it is one of these counterparts.
+    /// statements, and whether it is one of these counterparts. Also reports whether it is the
+    /// counterpart of another nearby statement.
     fn tell_order(&self, a: u32, function: u32, told: &mut impl FnMut(Feature, f32)) {
         let [before, behind] = [0, 1].map(|side| {
             let next = self.next[side].as_ref();

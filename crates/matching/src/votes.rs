@@ -63,17 +63,18 @@ const AROUND: usize = 32;
 /// The evidence from the regions.
 #[derive(Debug, Default)]
 pub(crate) struct Votes {
-    /// For each statement of the second version, the number of its executions in regions.
+    /// For each statement of the second version, the number of its executions in the regions that
+    /// were small enough to align.
     pub executions: Vec<u32>,
     /// For each statement of the second version, the statements of the first that were executed
-    /// together with it.
+    /// with the same value in a region or near the expected place.
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
 /// The score of a certain candidate. All other evidence, such as equal values, adds up to about as
 /// much.
 const PRIOR: f32 = 3.0;
-/// The maximum number of cells in an alignment's table.
+/// The maximum number of cells in an alignment's table. Larger regions are skipped.
 const CELLS: usize = 1 << 21;
 
 impl Votes {

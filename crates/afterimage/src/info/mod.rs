@@ -27,7 +27,7 @@ use crate::monitor::Monitor;
 use crate::source::{check_code, source_map};
 use sizes::InUse;
 
-/// The maximum number of frames of a stack to show.
+/// The maximum number of rows to show for a stack. Consecutive equal frames share a row.
 const FRAMES: usize = 20;
 
 /// Returns the result. If it cannot be read, adds the reason to `problems` and returns `None`.

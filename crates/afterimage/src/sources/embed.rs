@@ -1,7 +1,7 @@
 //! Embeds source files in a recording.
 //!
-//! Of the files that a program's debug information names, writes the files under given folders, the
-//! *roots*, into the recording.
+//! Writes the files under given folders, the *roots*, into the recording, if the program's debug
+//! information names them.
 //!
 //! A program may name any file of the user who records it, such as a private key. So a path is
 //! resolved, including all symbolic links, before its file is opened. The file is then opened from

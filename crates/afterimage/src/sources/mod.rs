@@ -67,7 +67,8 @@ impl SourcePaths {
     }
 
     /// Limits access to the files that the debug information names: only files under these folders
-    /// are read. Files that the user moved, and files of Rust's standard library, are always read.
+    /// are read. Files to which a rule given to [`new`](Self::new) leads, and files of Rust's
+    /// standard library, are always read.
     #[must_use]
     pub fn within(self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots = roots
@@ -205,7 +206,7 @@ impl SourceFiles {
         self.embedded().is_some_and(|own| own.has(path)) || self.locate(path).is_some()
     }
 
-    /// Returns why the text of a file was not found, with the remedy.
+    /// Returns the reason why the text of a file was not found, with the remedy.
     pub fn why_missing(&self, path: &str) -> String {
         let is_file = may_be_source(Path::new(path)).is_some();
         if is_file && !self.paths.0.allows(Path::new(path)) {
@@ -241,7 +242,7 @@ impl SourceFiles {
         found.map_err(damaged).ok()
     }
 
-    /// Finds a file that may be source text, if it is not embedded.
+    /// Finds the place on disk of a file that may be source text. Ignores embedded sources.
     pub fn locate(&self, path: &str) -> Option<PathBuf> {
         let mut found = lock(&self.found);
         if let Some(known) = found.get(path) {

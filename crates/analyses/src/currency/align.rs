@@ -36,7 +36,7 @@ impl Level {
 /// If both runs executed a unit of the line equally often between two calls that both make, the
 /// k-th executions correspond. Otherwise the same rule applies to the whole activation, and then to
 /// the whole runs. A counterpart found in a wide scope must agree with all counterparts found in
-/// the narrower scopes inside it. Otherwise the part has no counterpart.
+/// the narrower scopes inside it. Otherwise the wide scope gives no counterparts.
 ///
 /// O(parts · log parts).
 pub fn align(a: &Trail, b: &Trail) -> Vec<Option<u32>> {

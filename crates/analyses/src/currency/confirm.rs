@@ -104,7 +104,8 @@ pub enum Refusal {
         /// The value that the unoptimised run produced.
         a: Value,
     },
-    /// A block has several operators of this kind with equal values, which may have been reordered.
+    /// The values do not tell apart several executions of the operators, which may have been
+    /// reordered.
     Alike {
         /// The column of the operators, if they have one.
         column: Option<u32>,
@@ -127,8 +128,8 @@ pub struct Alignment<'m> {
     moments: &'m Moments,
     /// The values that operators produced, in the unoptimised and in the optimised run.
     given: [OperatorValues; 2],
-    /// The outcomes of those parts of the optimised run for which the values changed the result of
-    /// counting alone.
+    /// The outcomes of those parts of the optimised run that the values decided. For the other
+    /// parts, the counts decide.
     outcomes: HashMap<u32, Outcome>,
     /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
     /// to several blocks of the unoptimised run.
@@ -146,7 +147,7 @@ pub struct Alignment<'m> {
 /// occur at that stop only.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
-/// The parts of each unit and activation, ascending.
+/// The parts other than operators, by unit and activation, ascending.
 type ByActivation = HashMap<(Unit, u64), Vec<u32>>;
 
 /// The values that operators produced, by unit and then by time.
@@ -296,8 +297,8 @@ impl Alignment<'_> {
     /// only counterparts confirmed by values count.
     ///
     /// # Errors
-    /// If the stop has no counterpart. The error contains a reason if the values contradict the
-    /// counts.
+    /// If the stop has no counterpart. The error contains a reason if the values refuse the counted
+    /// counterpart.
     pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
         let Moments { a, b, .. } = self.moments;
         let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;
@@ -556,7 +557,7 @@ fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u3
 }
 
 /// Compares the values of operators, kind by kind. The runs may execute the operators at different
-/// rates, but at least one value must be the same.
+/// rates, but for each kind, at least one value must be the same.
 fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
     let mut found = Compared::Nothing;
     for (unit, of_b) in of_b {
@@ -596,7 +597,7 @@ fn of_kind(unit: Unit, of_a: &[OperatorValue], of_b: &[OperatorValue]) -> Compar
 enum Compared {
     /// At least one value is the same.
     Same,
-    /// Only addresses could be compared.
+    /// No values could be compared, or the values differ and some may be addresses.
     Nothing,
     Differs(Refusal),
 }

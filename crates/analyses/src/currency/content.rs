@@ -11,7 +11,8 @@ pub enum Comparison {
     /// The values differ. The text is the differing part, as written after the variable's name. It
     /// is empty if the whole value differs.
     Different(String),
-    /// The values are too large, or contain addresses of unknown objects.
+    /// The values are too large, contain addresses of unknown objects, or are not known in the
+    /// unoptimised run.
     Incomparable {
         /// The part that cannot be compared.
         part: String,
@@ -35,8 +36,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Collects the symbols of a program. Leaves out variables that have no fixed place, share a
-    /// place, or share a name. O(n log n) in the global variables.
+    /// Collects the symbols of a program. Leaves out variables that have no fixed place or share a
+    /// name. If two of the others overlap, leaves out all. O(n log n) in the global variables.
     pub fn new(variables: &Variables<'_>) -> Self {
         let mut known = Vec::new();
         for global in variables.globals().unwrap_or_default() {

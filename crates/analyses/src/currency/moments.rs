@@ -53,14 +53,15 @@ pub struct Moments {
 const TRIALS: usize = 24;
 
 /// Finds which arrivals at a line correspond. `a` is the unoptimised run, and `b` is the optimised
-/// run. Both walks stop as soon as either run has more than `most` stops or parts. `progress`
-/// receives the current block of the optimised run.
+/// run. Both walks stop as soon as either run has more than `most` stops, or pairs of a stop and a
+/// part. `progress` receives the current block of the optimised run.
 ///
 /// Time is linear in the length of both runs. It is several times as long if their calls turn out
 /// to be in different orders.
 ///
 /// # Errors
-/// If a path cannot be read, or the runs did not call the host in the same way.
+/// If a path cannot be read, the runs did not call the host in the same way, or the line is
+/// executed too often between two common calls.
 pub fn moments<S: Segments>(
     a: &Version<'_, '_, S>,
     b: &Version<'_, '_, S>,

@@ -128,7 +128,7 @@ impl LineParts {
         self.of.contains_key(&function)
     }
 
-    /// Returns the positions in a block where columns of the line begin, in order.
+    /// Returns the operators of the line in a block that count as parts, in order.
     pub(super) fn of(&self, function: FuncId, block: BlockId) -> &[Begin] {
         let blocks = self.of.get(&function);
         let begins = blocks.and_then(|blocks| blocks.get(&block));

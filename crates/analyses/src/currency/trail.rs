@@ -76,7 +76,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Returns the number of stops or of parts, whichever is larger.
+    /// Returns the number of stops, or of pairs of a stop and a part, whichever is larger.
     pub(super) fn size(&self) -> usize {
         self.stops.len().max(self.of_stops.len())
     }

@@ -59,7 +59,7 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     host: Option<u32>,
     /// For each column, its part in the current block.
     seen: HashMap<u32, u32>,
-    /// The largest number of parts to find.
+    /// The largest permitted size of the trail.
     most: usize,
     /// Receives the block that the walk has reached.
     progress: &'w dyn Fn(u64),
@@ -161,7 +161,8 @@ where
         }
     }
 
-    /// Updates the open activations.
+    /// Updates the open activations. Returns the function that the node enters, if both runs call
+    /// it.
     fn enter(&mut self, visit: Visit) -> Result<Option<u32>, CurrencyError<S::Error>> {
         let known = self.nodes[visit.node.as_u32() as usize];
         let damaged = || CurrencyError::Damaged(visit.start);

@@ -71,8 +71,7 @@ const REGULAR: usize = 16 << 20;
 /// A path trace of a function.
 pub(super) struct PathOf<'a> {
     pub trace: &'a PathTrace,
-    /// Whether to scan the path block by block, because its graph would have almost as many series
-    /// as blocks.
+    /// Whether to scan the path block by block, because the trace is too large for a graph.
     pub is_irregular: bool,
     graph: OnceCell<Option<PathGraph>>,
 }

@@ -194,8 +194,8 @@ impl Expressions {
 }
 
 /// Numbers the expressions of a function's pure operators, in order. Operators that perform the
-/// same computation on the same values get the same number. An expression with too many distinct
-/// leaves gets a number of its own.
+/// same computation on the same values get the same number. If an expression has too many distinct
+/// leaves, its operands count as leaves, however they are computed.
 pub(crate) fn expression_numbers(
     program: &Program,
     module: &[u8],

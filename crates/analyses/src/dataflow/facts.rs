@@ -18,10 +18,10 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 /// A fact about an operator's executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// The result of a load or pure operator is already available. Earlier in the call, it was
-    /// read, written or computed in the same way, from values that have not been recomputed since.
-    /// For a load, no operation since then can have overwritten the memory, judging from the code
-    /// and the path alone.
+    /// The result of a load or pure operator is already available. Earlier in the call (for a load,
+    /// also in its callees), it was read, written or computed in the same way, from values that
+    /// have not been recomputed since. For a load, no operation since then can have overwritten the
+    /// memory, judging from the code and the path alone.
     Available,
     /// The operator reads a local. The fact is the definition of that local that reaches the
     /// operator.
@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
         Ok(self.answer_each(function, op, fact, paths)?.0)
     }
 
-    /// Like [`answer`](Self::answer), but also returns the deciding access of each execution.
+    /// Like [`answer`](Self::answer), but also returns the deciding site of each execution.
     ///
     /// # Errors
     /// If the fact does not apply to the operator.

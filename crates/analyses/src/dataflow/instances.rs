@@ -237,8 +237,7 @@ impl Instances<'_> {
         self.total
     }
 
-    /// Returns the executions in a call itself. `is_last` says that this call is the innermost call
-    /// that never returned.
+    /// Returns the executions in a call itself. `is_last` says that this call never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
             return self.last.map(|own| &self.own[own]);

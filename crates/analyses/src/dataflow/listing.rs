@@ -25,7 +25,7 @@ pub(super) struct Listing<'i> {
     decider: usize,
     /// For each subtree, the number of executions with this decider.
     decided: Vec<u64>,
-    /// The number of all remaining executions.
+    /// The number of remaining executions with this decider.
     left: u64,
     /// The number of executions passed so far.
     number: u64,

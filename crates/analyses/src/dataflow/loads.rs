@@ -181,7 +181,7 @@ pub(super) fn own_events(code: &Code<'_>, load: &Access, sites: &Sites) -> OwnEv
     events
 }
 
-/// Whether an access makes the bytes of a load available, or unavailable.
+/// Whether an access makes the bytes of a load available, or unavailable; `None` if neither.
 fn available(access: &Access, load: &Access) -> Option<bool> {
     if access.memory != load.memory {
         return None;

@@ -16,7 +16,8 @@ use afterimage_replay::values::Types;
 pub(super) enum Touch {
     /// A load or store, by number.
     Access(usize),
-    /// A bulk operation that writes to a memory.
+    /// A bulk operation, or another operator that is not a plain load or store, that writes to this
+    /// memory.
     Bulk(u32),
     /// A call to the host, which may write to any memory.
     Host,

@@ -34,8 +34,7 @@ impl OwnEvents {
         self.add(block, BEGIN, site);
     }
 
-    /// Adds a site that decides the fact at an operator. The operator must follow the operators
-    /// added before.
+    /// Adds a site that decides the fact at an operator.
     pub fn at_operator(&mut self, block: BlockId, op: OpId, site: Site) {
         self.add(block, position(op), site);
     }
@@ -89,7 +88,7 @@ pub(super) struct FactQuery<'a> {
 
 /// Answers questions about one function, call by call. Calls that are alike are taken together.
 /// `tell` receives the number of the question, the number of blocks that each call executed itself,
-/// the times of the operator's executions, and the answer.
+/// the calls, the times of the operator's executions, and the answer.
 pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,

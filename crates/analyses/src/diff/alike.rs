@@ -73,7 +73,7 @@ fn part<'m>(bytes: &'m [u8], range: &std::ops::Range<OrigOffset>) -> Option<&'m 
 }
 
 /// Adds the operators of a function that differ from their counterparts. Returns `None` if the
-/// functions have different locals or control flow.
+/// functions have different numbers of operators, locals or control flow.
 fn others(
     (a, of_a): (Module<'_>, &Function),
     (b, of_b): (Module<'_>, &Function),

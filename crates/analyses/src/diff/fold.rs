@@ -1,10 +1,10 @@
-//! Hashes everything that a run computes into one number.
+//! Hashes everything that a run computes into three 128-bit numbers.
 //!
 //! In functions with replaced operators, a register may mean different things in the two modules.
 //! So the steps of the operators are hashed instead of the registers. The result does not depend on
 //! how the path is cut into nodes, which may differ between two recordings. Blocks, values and
-//! accesses are three sequences, each in the order of the run. If two runs have equal numbers after
-//! the same block, they did the same up to that block, unless two 128-bit hashes collide.
+//! accesses are hashed separately, each in the order of the run. If two runs have equal numbers
+//! after the same block, they did the same up to that block, unless two 128-bit hashes collide.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -17,7 +17,7 @@ pub struct OutputDifference {
     pub descriptor: u32,
     /// The number of equal bytes before the first difference.
     pub offset: u64,
-    /// The last bytes before the difference, from the beginning of their line.
+    /// The last bytes before the difference, from the beginning of their line, at most 120.
     pub before: Vec<u8>,
     /// The number of the line with the difference, from 1.
     pub line: u64,
@@ -30,7 +30,7 @@ pub struct OutputDifference {
 /// Output of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The first bytes, up to the end of the line or the end of the write.
+    /// The bytes up to the end of the line or the end of the write, at most 120.
     pub bytes: Vec<u8>,
     /// The time of the block that ends with the call to `fd_write`.
     pub time: u64,

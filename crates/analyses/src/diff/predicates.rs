@@ -2,8 +2,8 @@
 //!
 //! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
 //! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate says
-//! that some value had a given sign, or that some value was outside the range of all passing
-//! executions. Predicates are left out if they say only that their statement was executed, or if
+//! that some value had a given sign, or that some value was outside the range of a passing
+//! execution. Predicates are left out if they say only that their statement was executed, or if
 //! their Increase(P) is not positive. Like lines, predicates are ranked by Ochiai's coefficient.
 
 use std::cmp::Ordering;

@@ -21,7 +21,8 @@ pub struct Effect {
     /// The number of executions of the replacing operator.
     pub executed: u64,
     /// The number of executions in which the other operator would have had a different result.
-    /// `None` if unknown, or if either operator does not compute from its operands alone.
+    /// `None` if unknown, if either operator does not compute from its operands alone, or if the
+    /// operators have different types.
     pub otherwise: Option<u64>,
     /// The first of these executions, if known.
     pub first: Option<Otherwise>,
@@ -186,7 +187,8 @@ struct Compared {
 struct Comparing<'r> {
     replaced: &'r [Replaced],
     functions: HashSet<FuncId>,
-    /// The replacing and the replaced operator, if both compute from their operands alone.
+    /// The replacing and the replaced operator, if both compute from their operands alone and have
+    /// the same types.
     pure: Vec<Option<(Pure, Pure)>>,
     effects: Vec<Effect>,
     template: Rc<[Site]>,

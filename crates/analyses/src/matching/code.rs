@@ -17,7 +17,8 @@ pub(super) struct OperatorFacts {
     /// A number that is equal for operators of the same name. It is also equal for comparisons that
     /// differ only by negation or exchanged operands.
     pub operator: u64,
-    /// The value of a constant, or the offset of a load or store.
+    /// The value of a scalar constant, or the offset of a scalar load or store. 0 for other
+    /// operators.
     pub immediate: u64,
     /// A number that is equal only for operators of the same name.
     pub exact: u64,
@@ -106,7 +107,8 @@ fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
     ty.map_or(0, |ty| ty.params.len() as u32)
 }
 
-/// Returns one name for a comparison, its negation, and its forms with exchanged operands.
+/// Returns one name for a comparison, its negation, and its forms with exchanged operands. `eqz`
+/// counts as a test for equality.
 fn comparison(name: &str) -> String {
     let (space, rest) = name.split_once('.').unwrap_or(("", name));
     let (stem, sign) = rest.split_once('_').unwrap_or((rest, ""));

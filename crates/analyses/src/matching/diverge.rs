@@ -137,11 +137,11 @@ struct Open {
 ///
 /// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
 /// those whose producers correspond. Both runs are followed again, at the same time. They are
-/// followed twice if thousands of executions lie between the known executions. Only the first run
-/// reports progress.
+/// followed more than once if thousands of executions lie between the known executions. Only the
+/// first run reports progress.
 ///
 /// # Errors
-/// If a run cannot be followed.
+/// If a run cannot be followed, or the first run differs from the sketched run.
 pub fn divergences<S>(
     versions: [&Sketched; 2],
     matched: &Matched,

@@ -2,7 +2,8 @@
 //!
 //! [`version`] follows a run once. For each executed statement, it collects the data that
 //! [`afterimage_matching`] compares, namely sketches of its values and addresses, its times, and
-//! the origins of its operands. It needs only the values and the log, and keeps only sketches.
+//! the origins of its operands. It needs only the module, the path and the log, and keeps only
+//! sketches.
 //!
 //! [`match_runs`] finds more counterparts, but follows both runs again. If the second version
 //! inlined a function, it separates that function's statements by the calls through which they are

@@ -20,7 +20,8 @@ use afterimage_replay::values::Types;
 const LOOKED_AT: usize = 96;
 /// The largest number of producers to keep.
 const KEPT: usize = 24;
-/// The largest number of callers to examine for one argument.
+/// The largest number of callers to examine for one argument, and of returned values to examine for
+/// one call.
 const CALLERS: usize = 8;
 
 /// A value in a context.
@@ -119,7 +120,7 @@ impl<'a> Producers<'a> {
         self.reached(waiting, true).into_iter().collect()
     }
 
-    /// Returns the loads whose values a store may store unchanged.
+    /// Returns the statements, such as loads, that may have produced the value of a store.
     pub fn copied_from(&self, context: u32, store: OpId) -> Vec<u32> {
         let function = self.contexts.of(context).function;
         let Some(ssa) = self.types.statements(function) else {
@@ -158,8 +159,8 @@ impl<'a> Producers<'a> {
         found
     }
 
-    /// Finds the values that a value copies. If the value is not a copy, adds its producer to
-    /// `found`.
+    /// Returns the values that a value may copy. If a statement or a constant produces the value,
+    /// adds that producer to `found`.
     fn step(
         &self,
         context: u32,

@@ -18,22 +18,24 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The least number of executions in a stretch of the second version. A stretch ends at the first
 /// anchor after this number.
 const SHORTEST: usize = 24;
-/// The largest number of executions in a stretch of the second version.
+/// A stretch of the second version that has no anchor at its end ends when it has more executions
+/// than this.
 const LONGEST: usize = 300;
 /// The number of the first version's executions to keep before a stretch's first anchor and after
 /// its last anchor.
 const ROOM: usize = 48;
 /// The number of the first version's executions between removals of those that no stretch needs.
 const FORGET: usize = 4 * ROOM;
-/// The largest number of executions in the counterpart of a stretch.
+/// The largest number of executions in the counterpart of a stretch after its first anchor.
 const FIRST: usize = 3000;
-/// The largest number of executions kept, over all stretches.
+/// Four times the number of the second version's kept executions after which no stretch is added.
 const KEPT: usize = 1 << 24;
 
 /// A stretch of the second run.
 #[derive(Debug)]
 struct Stretch {
-    /// The anchors at the stretch's beginning and end, each with the number of its execution.
+    /// The anchors at the stretch's beginning and end, each with the number of its execution. `to`
+    /// is `None` if the stretch ended because it was too long.
     from: (u32, u64),
     to: Option<(u32, u64)>,
     /// The stretch's range of the kept executions.
@@ -163,9 +165,9 @@ impl Take for Chooser {
 /// A stretch of the first run that has begun but is not complete.
 struct Open {
     found: Counterpart,
-    /// Whether the stretch has reached its last execution.
+    /// Whether the stretch has reached its last anchor.
     ended: bool,
-    /// The number of executions that make the stretch full.
+    /// The length of the list of executions at which the stretch is full.
     full: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Finds computations of the second version that are wrong from their first execution on. These
-//! computations have no counterpart in the first version.
+//! Finds computations of the second version that are wrong from their first execution on. Most of
+//! them have no likely counterpart in the first version.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -40,9 +40,9 @@ const FOLLOWED: usize = 256;
 ///
 /// A suspect's producers did what their likely counterparts did, at least in their first
 /// executions. The suspect itself differs from all its matches, even in its first execution. At
-/// least three later statements that certainly have counterparts are also wrong from the first
-/// execution on. Computations that have a different operator in an otherwise identical function,
-/// and computed different values, come before all others.
+/// least three later statements with likely counterparts are also wrong from the first execution
+/// on. Computations that have a different operator in an otherwise identical function, and computed
+/// different values, come before all others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
 /// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes in
@@ -128,7 +128,7 @@ impl Search<'_> {
         !makers.is_empty() && makers.iter().all(is_right)
     }
 
-    /// Counts statements that were wrong from the first execution on and certainly correspond,
+    /// Counts statements that were wrong from the first execution on and have likely counterparts,
     /// among the nearest statements that depend on this statement.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
@@ -154,8 +154,9 @@ impl Search<'_> {
         wrong
     }
 
-    /// Whether a statement that acted differently certainly has a counterpart. Values that may be
-    /// addresses do not count, because they differ whenever an object is placed elsewhere.
+    /// Whether a statement that acted differently has a likely counterpart with the same operator.
+    /// Values that may be addresses do not count, because they differ whenever an object is placed
+    /// elsewhere.
     fn is_wrong(&self, b: u32) -> bool {
         self.apart.of_b[b as usize].as_ref().is_some_and(|found| {
             let of_a = &self.versions[0].statements[found.a as usize].values;
@@ -181,7 +182,7 @@ impl Search<'_> {
             || of_a.values.common_prefix(&of_b.values) > 0
     }
 
-    /// Whether one of the statement's other matches had the same value in the first execution.
+    /// Whether one of the statement's matches had the same value in the first execution.
     fn is_like_another(&self, b: u32) -> bool {
         let of_b = &self.versions[1].statements[b as usize].values;
         self.apart.matches(b).any(|(a, _)| {

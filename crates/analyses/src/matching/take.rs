@@ -61,7 +61,7 @@ pub(crate) struct Collected<K> {
     pub number: u32,
     /// The address of the statement's last memory access.
     pub address: u64,
-    /// The first outcome of a test.
+    /// The first outcome of a test or branch.
     decided: Option<bool>,
     pub kept: K,
 }

@@ -15,7 +15,7 @@ use afterimage_replay::steps::{Plan, PlanKind};
 enum Reported {
     /// The value in this register.
     Register(u32),
-    /// Whether the value in this register is 0, together with the compared operands.
+    /// The condition in this register, together with the compared operands.
     Truth(u32, Compared),
     /// Only the fact that the statement was executed.
     Nothing,
@@ -31,8 +31,8 @@ struct Compared(u32, Option<u32>);
 struct Operands {
     registers: [u32; 3],
     count: u8,
-    /// The number of operands that are variables, which come first, and the number of all operands,
-    /// including constants.
+    /// The first register of the node that holds a constant, and the first register after the
+    /// constants.
     constants: (u32, u32),
 }
 
@@ -78,7 +78,7 @@ struct TemplateStep {
 #[derive(Debug, Default)]
 pub(super) struct Template {
     told: Vec<TemplateStep>,
-    /// The operands of each statement, if [`Take::TAKEN`] is set.
+    /// The operands of each step in `told`, if [`Listen::TAKEN`] is set.
     operands: Vec<Operands>,
     /// The statement of each instruction; `u32::MAX` for none.
     of_inst: Vec<u32>,

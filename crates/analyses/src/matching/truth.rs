@@ -89,7 +89,7 @@ pub struct Accuracy {
     pub found_of_unchanged: u64,
     /// The total number of matches listed for statements counted in `unchanged`.
     pub listed_of_unchanged: u64,
-    /// Matched statements in functions that differ, by the stated likelihood of the match. The
+    /// Matched statements with a true counterpart, by the stated likelihood of the match. The
     /// numbers in [`LIKELY`] separate the ranges of likelihood, lowest first. Each entry contains
     /// the number of matches and the number of correct matches.
     pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
@@ -364,9 +364,9 @@ pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
     judged.filter(is_copy).count() as u64
 }
 
-/// Whether statements from the same position are counterparts. They must have the same operator
-/// (for loads, stores and calls, the same kind), and some value or some difference between
-/// consecutive values in common.
+/// Whether statements from the same position are counterparts. They must have the same operator or,
+/// unless they compute or compare, the same kind. They must also have some value or some difference
+/// between consecutive values in common.
 fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let same = match b.class {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,

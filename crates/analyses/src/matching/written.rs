@@ -22,7 +22,7 @@ pub(super) struct Written {
     /// The number of the statement that last wrote each word, plus one. It is 0 if no statement
     /// did.
     words: Words,
-    /// For each statement, the latest writer found and all writers found.
+    /// For each statement, the latest writer found, plus one, and all writers found.
     of: Vec<(u32, Vec<u32>)>,
 }
 

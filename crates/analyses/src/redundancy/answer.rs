@@ -13,8 +13,8 @@ use afterimage_replay::steps::AccessSite;
 /// *An execution of a pure operator* is redundant if the last computation of its expression in the
 /// same call had the same operands, bit for bit. Its source is the operator of that computation.
 /// Two operators of a function have the same expression if they are equal, including immediates,
-/// and their operands are the same values, constants or expressions in the same order. (An operator
-/// with more than eight distinct leaves has an expression of its own.)
+/// and their operands are the same values, constants or expressions in the same order. (In an
+/// expression with more than eight distinct leaves, the operands of the operator count as leaves.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorRedundancy {
     /// The operator with redundant executions.

@@ -12,7 +12,8 @@ use super::ways::Ways;
 pub(super) struct Tracker {
     memories: Shadow,
     ways: Ways,
-    /// The number of paths and activations that have begun. It serves as the time of an access.
+    /// The time of an access. It is the number of paths and activations that have begun, until
+    /// times are renumbered.
     now: u32,
     /// The time at which each open activation began, innermost last.
     open: Vec<u32>,

@@ -38,7 +38,8 @@ pub(super) enum Way {
 pub(super) struct NodePlan {
     /// The branches, in order.
     pub branches: Box<[Branch]>,
-    /// The site number and the place of the final call, if that call goes through a table.
+    /// The site number and the place of the final call, if that call goes through a table or a
+    /// reference.
     pub call: Option<(u32, u64)>,
     /// For each instruction, the site number of its access plus one, or 0 if it has none. Empty if
     /// there are no accesses.

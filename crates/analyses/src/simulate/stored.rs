@@ -149,7 +149,7 @@ pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceE
 
 /// Returns the complete sections of simulations, with their names. If the first chunk of a section
 /// is damaged, the section's name is doubtful. Such a section replaces no other section, but a
-/// sound section of the same name replaces it.
+/// later sound section of the same name replaces it.
 fn named_sections(file: &TraceFile) -> Result<Vec<(usize, Option<String>)>, TraceError> {
     let sections = file.sections()?;
     let mut taken: HashSet<String> = HashSet::new();

@@ -21,7 +21,8 @@ pub struct SimulationsReport {
 }
 
 /// Repeats the simulations in a file, one after another, and compares every execution. Returns
-/// `None` if the file has no simulations. `progress` receives the number of blocks executed so far.
+/// `None` if the file has no simulations or no readable path. `progress` receives the number of
+/// blocks executed so far.
 ///
 /// Takes as long as simulating again.
 pub fn verify_simulations(
@@ -70,8 +71,8 @@ pub enum Followed {
 }
 
 /// Follows a run along the path in the file, and compares every branch with the path and every host
-/// call with the log. Returns `None` if the file has no path, or if the path covers only a part of
-/// the run. Not needed if another check follows the run.
+/// call with the log. Returns `None` if the file has no readable path, or if parts were left out of
+/// the path. Not needed if another check follows the run.
 pub fn verify_followed(
     file: &TraceFile,
     program: &Program,

@@ -24,7 +24,7 @@ fn most(left: u64) -> u64 {
 /// Follows the run in stretches between checkpoints, the last stretch first, and processes each
 /// stretch backward until nothing more is wanted. In long runs, stretches grow from one interval to
 /// 16. So near dependences are found soon, and memory is restored less often for distant
-///     dependences.
+/// dependences.
 ///
 /// Time is linear in the blocks executed before the last criterion. Needs the guest's memory, and
 /// memory for a few intervals and for the checkpoints. Without checkpoints, the whole run is one

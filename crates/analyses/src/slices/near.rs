@@ -2,8 +2,8 @@
 //!
 //! A [slice](super::backward) of limited depth must follow the run back to the place where a wanted
 //! value was made, even if it is only a few steps away. Here each step is looked up individually,
-//! so time depends only on the size of the slice. Three cases still require following the run,
-//! because the stored values do not describe them as slices do. These cases are bytes moved by
+//! so time depends only on the size of the slice. Some cases still require following the run,
+//! because the stored values do not describe them as slices do. Examples are bytes moved by
 //! `memory.copy`, tables that are written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -366,7 +366,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
     }
 
-    /// Whether the end of an execution is a separate statement, namely a call or a return.
+    /// Whether the end of an execution is a separate statement, such as a call or a return.
     fn is_statement(&mut self, start: u64) -> Result<bool, Stop> {
         let instance = self.instance(start)?;
         let compiled = self.values.compiled(instance.node)?;
@@ -454,7 +454,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(())
     }
 
-    /// Marks a part of the bytes that a load reads as wanted. A `length` of 0 means all bytes.
+    /// Returns a part of the range that a load reads, without the first `skipped` bytes. A `length`
+    /// of 0 means the whole range.
     fn read(
         &self,
         instance: Instance,

@@ -50,7 +50,8 @@ pub struct Nearby<L> {
 pub struct Nearest<L> {
     /// The lines, nearest first.
     pub lines: Vec<Nearby<L>>,
-    /// Whether executions were left out because the largest number had been examined.
+    /// Whether executions were left out, because enough lines were found or the largest number of
+    /// executions had been examined.
     pub cut: bool,
 }
 
@@ -59,8 +60,9 @@ pub struct Nearest<L> {
 /// A data dependence has length 1 within a line and 3 between lines. An address has length 10, a
 /// branch 30, and the address of a write 60. So values come before addresses, and addresses before
 /// branches, as in thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the
-/// shortest over all its executions (Dijkstra 1959). At most `most` executions are examined, each
-/// in about 10 µs. So time does not depend on the size of the slice.
+/// shortest over all its executions (Dijkstra 1959). The search ends after `enough` lines. At most
+/// `most` executions are examined, each in about 10 µs. So time does not depend on the size of the
+/// slice.
 ///
 /// # Errors
 /// If the recording is damaged.

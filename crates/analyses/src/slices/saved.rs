@@ -56,7 +56,8 @@ pub enum SavedError {
 ///
 /// # Errors
 /// If the file cannot be written, the name is longer than 255 bytes, or the question is about more
-/// than 2^24 bytes of memory.
+/// than 2^24 bytes of memory, about addresses from 2^34 on, or about a memory with a number above
+/// 64.
 pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), SavedError> {
     if !is_bounded(&saved.question) {
         return Err(SavedError::TooLarge);

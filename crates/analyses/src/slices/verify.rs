@@ -20,13 +20,13 @@ use super::saved::{SavedSlice, saved_slices};
 pub struct SlicesReport {
     /// The violated rules.
     pub findings: Vec<String>,
-    /// The slices that were computed again, with the number of executions in each.
+    /// The slices that were the same when computed again, with the number of executions in each.
     pub slices: Vec<(String, u64)>,
 }
 
 /// Computes the slices stored in a file again and compares the results. Returns `None` if the file
-/// has no slices. If the file's path has gaps, slices of other paths are skipped. `progress`
-/// receives the number of blocks processed so far.
+/// has no slices or no readable path. If the file's path has gaps, slices of other paths are
+/// skipped. `progress` receives the number of blocks processed so far.
 ///
 /// Takes as long as computing the slices did.
 pub fn verify_slices(

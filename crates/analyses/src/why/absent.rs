@@ -21,10 +21,11 @@ pub type CodeBlock = (FuncId, BlockId);
 /// A step from unexecuted code to a place on which the code depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// The code is executed only if this block ends in a certain way. The block was not executed.
+    /// The code is executed only if this block ends in a certain way. The block was not executed to
+    /// its end.
     Branch(CodeBlock),
     /// The code is executed whenever its function is called. This block would call the function,
-    /// but it was not executed.
+    /// but it was not executed to its end.
     Call(CodeBlock),
 }
 
@@ -85,7 +86,7 @@ pub struct BranchOutcome {
     pub instance: Instance,
     /// The time of the branch's block.
     pub time: u64,
-    /// The next block in the function. `None` if the run ended.
+    /// The next block in the function. `None` if the activation or the run ended.
     pub to: Option<BlockId>,
 }
 
@@ -122,7 +123,7 @@ struct Dependence {
     post_dominators: PostDominatorTree,
 }
 
-/// The blocks that call each function.
+/// The blocks that call each function, and the blocks that call each function type through a table.
 #[derive(Default)]
 struct Callers {
     direct: HashMap<FuncId, Vec<CodeBlock>>,
@@ -238,8 +239,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         self.after.saturating_sub(1)
     }
 
-    /// Returns the nearest causes why places were not executed, that is, all causes at the smallest
-    /// number of steps. Examines each block once.
+    /// Returns the nearest causes why places were not executed, that is, up to ten of the causes at
+    /// the smallest number of steps. Examines each block once.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -77,7 +77,8 @@ pub struct Made {
     pub value: Bits,
     /// The operands from which the value was computed.
     pub operands: Vec<Operand>,
-    /// The operand that is followed. `None` if there are no operands, or only constants.
+    /// The operand that is followed. `None` if there are no operands, or only constants that are
+    /// not [`elsewhere`](Operand::elsewhere).
     pub followed: Option<usize>,
     /// Whether the value was looked up in a constant table. In this case the operand is the
     /// address.
@@ -115,8 +116,9 @@ pub enum Room {
 ///
 /// Among several operands, the chain follows the first in this list that exists:
 ///
-/// 1. Among the operands that lead to host input within a thousand links, the operand on the
-///    shortest way to it. Ways are measured in computing operators.
+/// 1. Among the operands found to lead to host input, the operand on the shortest way to it. A
+///    chain examines at most a thousand links in total to find such ways. Ways are measured in
+///    computing operators.
 /// 2. Among computed operands, the operand that was computed first.
 /// 3. An operand that is not a constant.
 ///
@@ -204,7 +206,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(Some(step))
     }
 
-    /// Returns the link of a step, and adds the moves before it to the step.
+    /// Returns the link of a step, and adds the moves on the way to it to the step.
     fn link(&mut self, mut asked: BitsQuery, step: &mut Step) -> Result<Link, WhyError> {
         loop {
             let found = asked.back(&self.walk)?;
@@ -379,8 +381,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// Returns the time at which the branch that led to an operator of its activation was executed.
-    /// `None` if only the call led there.
+    /// Returns the time of the branch in the same activation that led to an operator. `None` if
+    /// only the call led there.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,
@@ -429,8 +431,8 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// Returns the time at which a value was computed. Values that were not computed come after all
-    /// others, and constants last.
+    /// Returns a key that orders values. Computed values come first, by the times of the executions
+    /// that computed them. Values that were not computed follow, and constants come last.
     fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {

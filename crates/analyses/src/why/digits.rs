@@ -13,7 +13,7 @@ use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 /// A number as it appears in a string, such as `-41`, `3.14`, `1.5e+10`, `0x1f` or `1,234`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digits {
-    /// The range of the number's characters in the text.
+    /// The range of the number's characters in the text, without a sign.
     pub at: Range<usize>,
     /// The number as written.
     pub text: String,
@@ -412,9 +412,11 @@ fn end_of_groups(text: &[u8], at: usize) -> Option<usize> {
 /// The number of links back to examine.
 const LOOKED_AT: u32 = 20_000;
 
-/// Finds the value that the digits show. It is the matching value that is the fewest links away,
-/// among the values from which the digits were made. Constants of the code are skipped, since they
-/// may match by chance. Returns `None` if there is no matching value nearby.
+/// Finds the value that the digits show, and the index of the reading that it matches. It is the
+/// matching value that is the fewest links away, among the values from which the digits were made.
+/// A value that matches only without its sign counts only if no other value matches. A value that
+/// agrees exactly is preferred to a value with a different sign. Constants of the code are skipped,
+/// since they may match by chance. Returns `None` if there is no matching value nearby.
 ///
 /// # Errors
 /// If the trace is damaged.
@@ -426,7 +428,7 @@ pub fn printed_value(
 ) -> Result<Option<(usize, Printed)>, WhyError> {
     let mut is_made = Vec::from_iter(readings.iter().map(Digits::is_as_written));
     let wide = Vec::from_iter(readings.iter().map(Digits::wide));
-    // The halves of wide numbers that were found so far.
+    // The 64-bit values found so far, which may be halves of wide numbers.
     let mut halves: HashMap<u64, Printed> = HashMap::new();
     let mut queue = VecDeque::from_iter(written.iter().copied());
     let mut seen = HashSet::new();

@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 /// The key by which steps are compared. It contains the operator that made the value, and the
-/// operand that is followed. An end has no key, and equals no step.
+/// operand that is followed. An end or a cut has no key, and equals no step.
 type Key = Option<(FuncId, OpId, Option<usize>)>;
 
 /// Folds steps while keeping only a few of them.
@@ -57,7 +57,7 @@ impl Folder {
     }
 
     /// Takes the next step. Reports the entries that can no longer belong to a repetition. O(the
-    /// longest period).
+    /// square of the longest period).
     pub fn push(&mut self, step: Step, told: &mut Vec<Entry>) {
         if let Some(again) = &mut self.again {
             if key(&step).is_some() && again.keys[again.begun.len()] == key(&step) {

@@ -15,8 +15,8 @@ pub enum InputSource {
     File {
         /// The file.
         file: Stream,
-        /// The offset of the first byte, from 0. `None` if reading did not start at the beginning
-        /// of the file and the starting offset is unknown.
+        /// The offset of the first byte, from 0. `None` if the position at which the call read is
+        /// unknown.
         offset: Option<u64>,
         /// The number of bytes.
         bytes: u64,

@@ -141,7 +141,8 @@ pub(super) enum Loaded {
 }
 
 /// Returns the origin of some bytes of a load's result. `part` selects the bytes; `None` stands for
-/// all. For bytes that are zero or extend a sign, returns all bytes that the load read.
+/// all. For bytes that the load set to zero, returns all bytes that it read. For bytes that extend
+/// a lane, returns the bytes of that lane.
 pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded {
     let size = load.bytes() as u64;
     let Some(part) = part else {

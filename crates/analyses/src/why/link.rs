@@ -43,7 +43,7 @@ pub enum End {
     Constant {
         /// The bits of the constant.
         bits: Bits,
-        /// The execution of the node that uses the constant.
+        /// The execution of the node that contains the constant.
         instance: Instance,
         /// The operator of the constant.
         op: OpId,
@@ -111,7 +111,8 @@ pub enum Move {
     GlobalSet(u32),
     /// A condition chose the value from two. `true` means the first value.
     Select(bool),
-    /// The bytes of a vector were taken from a lane, put into a lane, repeated or shuffled.
+    /// The bytes of a vector were taken from a lane, put into a lane, kept beside a new lane,
+    /// repeated or shuffled.
     Lanes {
         /// The operand that contains the bytes, from 0.
         operand: usize,

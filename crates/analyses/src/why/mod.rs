@@ -7,8 +7,9 @@
 //! read (Sridharan, Fink and Bodík 2007, "Thin slicing"). Reads from constant tables are an
 //! exception. [`Folder`] folds repetitions.
 //!
-//! All answers come from the stored trace, in a fraction of a millisecond per link, without
-//! following the run.
+//! [`Walk`] and [`Chain`] answer from the stored trace, in a fraction of a millisecond per link,
+//! without following the run. Only the bytes that the host read, such as output and paths, may
+//! require following the run from a checkpoint.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};

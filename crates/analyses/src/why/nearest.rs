@@ -14,7 +14,8 @@ use super::{At, Computed, End, StepBack, Walk, WhyError};
 pub(super) enum Choice {
     /// The search goes back through this operand.
     Operand(usize),
-    /// The search goes back through the address, because the value that was read is constant.
+    /// The search goes back through the address, because nothing in the run wrote the value that
+    /// was read.
     Address,
 }
 
@@ -48,9 +49,10 @@ const INPUT: [&str; 9] = [
 ];
 
 /// Finds the choices on the shortest way from some operands of an instruction to host input,
-/// counted in computing operators (Dijkstra). Returns `None` if there is no such way.
+/// counted in computing operators (Dijkstra). Returns `None` if no such way was found.
 ///
-/// `left` is the number of links that may still be examined. Calls `room` before each link.
+/// `left` is the number of links that may still be examined. The search gives up at 0, or when
+/// `room` is no longer [`Room::Looking`]. Calls `room` before each link.
 pub(super) fn nearest(
     walk: &Walk<'_, '_>,
     of: Part,

@@ -16,7 +16,7 @@ use afterimage_replay::values::{HostPart, HostReads, HostReadsError, Instance, O
 pub struct Put {
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The number of bytes that were output before the call.
+    /// The number of bytes that were written to the stream before the call.
     pub before: u64,
     /// The number of bytes that the call output.
     pub bytes: u64,
@@ -62,8 +62,8 @@ impl Put {
         })
     }
 
-    /// Returns up to `most` bytes from `first` on. If the file does not contain the bytes, follows
-    /// the run from the last checkpoint.
+    /// Returns up to `most` bytes from `first` on, counted from the start of the stream. If the
+    /// file does not contain the bytes, follows the run from the last checkpoint.
     ///
     /// # Errors
     /// If the recording is damaged, or the run cannot be followed.
@@ -93,8 +93,8 @@ impl Put {
         self.list.saturating_add(most.min(self.bytes))
     }
 
-    /// Returns up to `most` bytes of output from `first` on. `read` are the bytes that the host
-    /// read.
+    /// Returns up to `most` bytes of output from `first` on, counted from the start of the stream.
+    /// `read` are the bytes that the host read.
     pub fn part<'r>(&self, read: &'r [u8], first: u64, most: u64) -> &'r [u8] {
         let skip = first.saturating_sub(self.before).min(self.bytes);
         let length = most.min(self.bytes - skip);
@@ -113,8 +113,8 @@ impl Put {
         stored.get(self.call, self.digest)
     }
 
-    /// Returns the place in memory of the output bytes from `byte` on. The result has at most
-    /// `most` bytes and lies within one of the ranges.
+    /// Returns the place in memory of the output bytes from `byte` on, counted from the start of
+    /// the stream. The result has at most `most` bytes and lies within one of the ranges.
     pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
         let mut skip = byte.checked_sub(self.before)?;
         let mut left = self.bytes.checked_sub(skip)?;
@@ -182,7 +182,8 @@ impl<'p> Printed<'p> {
     }
 }
 
-/// Finds the writer of a byte of memory that the host read in the call at the end of an execution.
+/// Finds the writer of the first byte of a range of memory that the host read in the call at the
+/// end of an execution.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -197,8 +198,9 @@ pub fn written_before(
 }
 
 /// Finds the last writer of some bytes of memory before an instruction of an execution of a node.
-/// If several statements wrote parts, chooses the first part with a byte other than zero. `held`
-/// contains the bytes, as far as they are known. Also returns whether there are several parts.
+/// If several statements wrote parts, chooses the first part with a byte other than zero, or the
+/// first part if there is none. `held` contains the bytes, as far as they are known. Also returns
+/// whether there are several parts.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -231,7 +233,8 @@ pub fn written_until(
     first.ok_or(WhyError::Damaged("bytes that nothing wrote"))
 }
 
-/// Finds the writer of the first of some bytes, and how many of the bytes it wrote at once.
+/// Finds the writer of the first of some bytes, and the number of bytes from there on that it wrote
+/// at once.
 fn first_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,

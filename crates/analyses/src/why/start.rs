@@ -9,8 +9,8 @@ use afterimage_replay::values::{Instance, Kind, Statement};
 
 impl Walk<'_, '_> {
     /// Returns the value of a statement in an execution of its node. This is the value that the
-    /// statement computed, read, wrote or returned, or the condition that decided it. Returns
-    /// `None` if the statement has no value.
+    /// statement computed, read, wrote or returned, or the condition of a branch. Returns `None` if
+    /// the statement has no value.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -78,8 +78,8 @@ impl Walk<'_, '_> {
         ))
     }
 
-    /// Returns the offset that a load or store adds to its address. Returns `None` if the offset is
-    /// 0, and for other operators.
+    /// Returns the offset that a load, store, wait or notify adds to its address. Returns `None` if
+    /// the offset is 0, and for other operators.
     ///
     /// # Errors
     /// If the trace is damaged.

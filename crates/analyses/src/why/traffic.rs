@@ -10,10 +10,11 @@ use super::WhyError;
 use super::files::{Calls, Who};
 use super::input::Stream;
 
-/// The traffic between a run and one stream or file.
+/// The traffic between a run and one stream or opened file. A file that was opened several times
+/// has several entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// The stream. `None` for an opened file whose path cannot be known without values.
+    /// The stream. `None` for an opened file whose path was not looked up.
     pub stream: Option<Stream>,
     /// The number of bytes that the program read. For a folder, the bytes of its listing.
     pub read: u64,
@@ -21,11 +22,12 @@ pub struct Traffic {
     pub written: u64,
 }
 
-/// The largest number of files for which to look up the path. Each look-up examines memory once.
+/// The number of entries, from the first, for which to look up the path. Each look-up examines
+/// memory once.
 const NAMED: usize = 100;
 
-/// Returns the traffic between a run and the host's streams and files, in the order of first use.
-/// `host` supplies the paths of opened files. O(events of the log).
+/// Returns the traffic between a run and the host's streams and files, in the order of the first
+/// transfers. `host` supplies the paths of opened files. O(events of the log).
 ///
 /// # Errors
 /// If the recording is damaged.

@@ -34,7 +34,7 @@ pub struct Walk<'v, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Returns the previous place of a value. Takes a few look-ups in the trace.
+    /// Follows a value back by one link. Takes a few look-ups in the trace.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -42,7 +42,8 @@ impl Walk<'_, '_> {
         self.back_from(at, None)
     }
 
-    /// Like [`back`](Self::back), but follows only these bits of the bytes in question.
+    /// Like [`back`](Self::back), but for an [`At::Part`], follows only these bits of the bytes in
+    /// question.
     pub(super) fn back_from(&self, at: At, bits: Option<u64>) -> Result<StepBack, WhyError> {
         match at {
             At::Register(instance, register) => self.register(instance, register, None),
@@ -65,7 +66,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the callee at the end of an execution, if it is always the same function.
+    /// Returns the function that the call at the end of an execution calls directly. Returns `None`
+    /// for an indirect call, and if the execution does not end with a call.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -99,8 +101,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the only value that an exception carries, if no other value can come from it.
-    /// Examines each place where the exception was rethrown.
+    /// If the source is an exception that carries exactly one value, returns this value. Examines
+    /// each place where the exception was rethrown.
     fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
         while let Source::Thrown { instance } = source {
             let compiled = self.values.compiled(instance.node)?;
@@ -149,7 +151,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// Returns the result of an instruction, or a part of it.
+    /// Goes back from the result of an instruction, or from a part of it.
     fn result(
         &self,
         instance: Instance,
@@ -395,7 +397,7 @@ fn in_register(instance: Instance, register: Register, part: Option<Part>) -> At
 }
 
 /// Among the parts that were read, chooses the first with a byte other than zero, because that part
-/// is the most informative.
+/// is the most informative. If all bytes are zero, chooses the first part.
 fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
         let own = bytes.get(part.start as usize..part.end as usize);

@@ -5,12 +5,12 @@ use afterimage_wpp::twpp::Series;
 use crate::times::Times;
 
 /// Timestamps for which queries were raised. New timestamps are stored separately until they have
-/// more series than the ordered timestamps, or were added more than 16 times.
+/// over 16 series more than the ordered timestamps, or were added more than 16 times.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
     ordered: Series,
     recent: Vec<Series>,
-    /// The number of series in `recent`.
+    /// The total number of arithmetic series in `recent`.
     waiting: usize,
 }
 

@@ -36,7 +36,8 @@ pub struct Criterion {
 pub struct Slice {
     /// The nodes in the slice, including the criterion's node.
     pub nodes: BTreeSet<usize>,
-    /// With [`Approach::Instances`], the executions in the slice.
+    /// With [`Approach::Instances`], the executions in the slice by node; empty with the other
+    /// approaches.
     pub instances: BTreeMap<usize, Series>,
     /// The number of queries raised.
     pub queries: u64,
@@ -56,10 +57,12 @@ pub struct Row {
 /// Computes the slice of a criterion.
 ///
 /// [`Approach::Nodes`] takes O(edges × variables and control dependences). In the worst case, the
-/// other approaches take O(steps × subjects, log series). They take less time if series stay whole.
+/// other approaches take O(steps × subjects × log series). They take less time if series stay
+/// whole.
 ///
 /// # Panics
-/// If the criterion's node does not execute at its time.
+/// If the criterion's node does not execute at its time, unless the approach is
+/// [`Approach::Nodes`].
 pub fn slice(slicing: &Slicing<'_>, criterion: &Criterion, approach: Approach) -> Slice {
     slice_observed(slicing, criterion, approach, None)
 }
@@ -67,7 +70,8 @@ pub fn slice(slicing: &Slicing<'_>, criterion: &Criterion, approach: Approach) -
 /// Like [`slice()`], but reports the queries row by row.
 ///
 /// # Panics
-/// If the criterion's node does not execute at its time.
+/// If the criterion's node does not execute at its time, unless the approach is
+/// [`Approach::Nodes`].
 pub fn slice_observed(
     slicing: &Slicing<'_>,
     criterion: &Criterion,

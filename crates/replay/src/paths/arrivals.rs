@@ -227,7 +227,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         self.ambiguous.get()
     }
 
-    /// Returns the number of arrivals in the last block that come after the run's end.
+    /// Returns the number of arrivals in the blocks where the run ended that the run did not reach.
     pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
         let mut sum = 0;
         for stop in stops {

@@ -57,8 +57,8 @@ enum Order<'a, S: Segments> {
 
 impl<'a, S: Segments> CallTree<'a, S> {
     /// Creates the tree of the activations that begin in a window of the run. Leaves out
-    /// activations inside `depth` or more others that began in the window or were open at its
-    /// beginning.
+    /// activations that are nested more than `depth` calls below the innermost activation open at
+    /// the window's beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -86,7 +86,8 @@ impl<'a, S: Segments> CallTree<'a, S> {
         })
     }
 
-    /// Keeps only the last `entries` activations, or the first `entries` if the walk goes backward.
+    /// Keeps only the last `entries` activations in time. If the walk goes backward, these are the
+    /// activations that it returns first.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -4,8 +4,8 @@
 //! A context is a chain of called functions of the module, and of functions that the compiler
 //! inlined into them.
 //!
-//! The run is not expanded. Activations that make the same calls equally often are examined
-//! together, once for each context in which they occur.
+//! The run is not expanded. Activations that execute equally many blocks and make the same calls
+//! equally often are examined together, once for each context in which they occur.
 
 mod activations;
 mod charges;

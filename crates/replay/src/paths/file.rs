@@ -374,7 +374,7 @@ fn opened(
 /// Returns the path of a run, with stretches that are built on demand, up to a limit.
 ///
 /// # Errors
-/// If the stretches do not belong to this program.
+/// If the stretches do not belong to this program, or do not follow each other.
 pub fn path_of_stretches(
     file: &TraceFile,
     program: &Program,

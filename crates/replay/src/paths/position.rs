@@ -178,7 +178,7 @@ pub enum PositionError<E: Error + 'static> {
          write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),
-    /// The call was left out of the path.
+    /// The call was left out of the path, or there was no such call.
     #[error("{0}: {1}")]
     Call(String, NumberError),
     /// The path cannot be read.
@@ -291,10 +291,11 @@ impl<'a, S: Segments> Positions<'a, S> {
 
     /// Returns the time of a position. Finding a number takes O(1). Finding the k-th call or
     /// execution takes O(log n) for each rule on the way down, plus the time to read the grammar of
-    /// one segment. Finding an arrival at a line takes time linear in all grammars.
+    /// one segment. Finding an arrival at a line may take time linear in all grammars.
     ///
     /// # Errors
-    /// If the text is not a position of this run. The error names the nearest position.
+    /// If the text is not a position of this run. If the run only lacks this time or number, the
+    /// error names the nearest.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),

@@ -214,8 +214,8 @@ pub enum Unit {
 }
 
 /// Returns the window that contains only the last `entries` entries of a window, for all functions
-/// or one. For blocks of all functions, this takes O(1). Otherwise, the search goes backward, and
-/// takes time linear in `entries`.
+/// or some of them. For blocks of all functions, this takes O(1). Otherwise, the search goes
+/// backward, and takes time linear in `entries`.
 ///
 /// # Errors
 /// If the path cannot be read.

@@ -228,7 +228,7 @@ pub enum GraphNodes {
     Blocks,
 }
 
-/// The timestamp-annotated dynamic control-flow graph of a call.
+/// The timestamp-annotated dynamic control-flow graph of a call or a path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicGraph {
     /// The function that was called.

@@ -27,7 +27,7 @@ pub struct StateReport {
 /// An activation with the values of its variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The activation's position in the stack, or 0 for the innermost.
+    /// The activation's position in the stack, counted from 0 for the innermost.
     pub number: usize,
     /// The function of the activation.
     pub function: FuncId,

@@ -32,8 +32,8 @@ pub struct Shown {
     /// For a parameter, the reason why its place may hold another value, such as the last write to
     /// it. That write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// The variable's value in brief, for a list of arguments. `…` stands for a value with many
-    /// parts. `?` stands for a value that is unknown or may have been overwritten.
+    /// The variable's value in brief, for a list of arguments. `…` stands for a value that is too
+    /// long. `?` stands for a value that is unknown or may have been overwritten.
     pub brief: String,
 }
 
@@ -95,10 +95,12 @@ pub fn objects(
     shown.collect::<Result<_, _>>().map(Ok)
 }
 
-/// Returns all global variables of the source that have a place, sorted by name.
+/// Returns the first `most` named global variables of the source, in the order of their compilation
+/// units, and the number of all of them.
 ///
 /// # Errors
-/// If the debug information has too many global variables.
+/// If the names are too long in total for the size of the debug information, or if the entry of a
+/// returned variable is broken.
 pub fn globals(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,

@@ -131,8 +131,8 @@ impl<'w, 'a> Watch<'w, 'a> {
     }
 
     /// Evaluates the expression at these moments, which must ascend. If a part of the expression
-    /// lies in memory or in a global, or is not in the trace, calls `follow` once to follow the run
-    /// to these moments.
+    /// lies in memory or in a global, or is not in the trace, or if many moments lie close
+    /// together, calls `follow` once to follow the run to these moments.
     ///
     /// # Errors
     /// If the state at a moment is unknown, or the run cannot be followed.

@@ -267,7 +267,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// Whether the run ended with a trap of this instruction.
+/// Whether the run ended before this instruction was complete.
 fn is_beyond(
     values: &RecordedValues<'_>,
     execution: &Execution,

@@ -126,8 +126,8 @@ struct OfRegister {
     role: &'static str,
 }
 
-/// The order of uses in an execution of a node, first by statement and then by operand. Reads come
-/// last.
+/// The order of uses in an execution of a node, first by statement and then by operand. A
+/// statement's reads come after its operands.
 type Order = (u32, u32);
 
 /// Returns the data that a statement's execution produces for other executions.
@@ -403,7 +403,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(found)
     }
 
-    /// Returns the use by a statement that reads memory, a global or a table.
+    /// Returns the use by a statement that reads memory or a global.
     fn of_read(&mut self, read: &ReadBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(read.node)?;
         let Some(&at) = node.of_inst.get(&read.inst) else {
@@ -415,8 +415,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
-    /// Returns the use by a statement that takes the value as an operand, or `None` for a call that
-    /// was not attempted.
+    /// Returns the use by a statement that uses table elements or a size, or `None` if the
+    /// statement was not attempted.
     fn of_taken(&mut self, taken: &TakenBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(taken.node)?;
         let last = self.executed(&node, taken.node, taken.time)?;

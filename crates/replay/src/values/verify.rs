@@ -37,9 +37,9 @@ pub struct WindowReport {
 }
 
 /// Follows the run again, from its path and its log, and compares the results with the values and
-/// the checkpoints in the file, byte by byte. Returns `None` if the file has neither. On the way,
-/// compares every branch with the path, and the arguments and reads of every host call with the
-/// log. `progress` receives the number of executed blocks.
+/// the checkpoints in the file, byte by byte. Returns `None` if the file has neither, or no
+/// readable path. On the way, compares every branch with the path, and the arguments and reads of
+/// every host call with the log. `progress` receives the number of executed blocks.
 ///
 /// Takes as long as building the values.
 pub fn verify_values(
@@ -256,7 +256,7 @@ impl Followed<'_> {
     }
 
     /// Follows the part of the run that an index covers, and builds epochs with the same
-    /// boundaries. Returns the fault, or `None` if there is no fault.
+    /// boundaries. Returns the index of these epochs, or the fault.
     fn build(
         &self,
         index: &Index,

@@ -55,7 +55,7 @@ impl Predictor {
         }
     }
 
-    /// Records a conditional branch and returns whether its direction was predicted.
+    /// Records a conditional branch and returns whether its direction was predicted correctly.
     #[inline]
     pub fn conditional(&mut self, place: u64, taken: bool) -> bool {
         let history = self.history;
@@ -68,8 +68,8 @@ impl Predictor {
         predicted == taken
     }
 
-    /// Records a branch with several targets and returns whether its target was predicted. `target`
-    /// is a number that identifies the target.
+    /// Records a branch with several targets and returns whether its target was predicted
+    /// correctly. `target` is a number that identifies the target.
     #[inline]
     pub fn indirect(&mut self, place: u64, target: u64) -> bool {
         let predicted = self.targets.next(place, self.history, target);

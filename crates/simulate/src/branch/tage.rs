@@ -6,9 +6,9 @@
 //! predicts. An entry holds a three-bit counter, a tag, and a two-bit useful counter. The useful
 //! counter rises when the entry is right and the next shorter history is wrong. A misprediction
 //! replaces an entry that is not useful in a table with a longer history. If all candidates are
-//! useful, their useful counters drop instead. Every 2^18 branches, all useful counters lose one
-//! bit, alternately the upper and the lower. New entries are not trusted as long as distrust gives
-//! better predictions (`USE_ALT_ON_NA` of section 3.2).
+//! useful, their useful counters drop instead. Every 2^18 conditional branches, all useful counters
+//! lose one bit, alternately the upper and the lower. New entries are not trusted as long as
+//! distrust gives better predictions (`USE_ALT_ON_NA` of section 3.2).
 //!
 //! For indices and tags, the history is folded to their width in rotating registers (Michaud, "A
 //! PPM-like, tag-based branch predictor", 2005).
@@ -20,7 +20,7 @@ use crate::spec::SpecError;
 pub(super) const MOST_TABLES: u32 = 12;
 /// The longest permitted history.
 pub(super) const LONGEST: u32 = 640;
-/// The number of branches after which useful counters lose a bit.
+/// The number of conditional branches after which useful counters lose a bit.
 const PERIOD: u64 = 1 << 18;
 
 /// The sizes of a TAGE predictor.
@@ -117,7 +117,7 @@ impl Entry {
 struct Folded {
     value: u32,
     width: u32,
-    /// The position of the oldest bit in the fold.
+    /// The position in the fold of the bit that is about to leave the history.
     oldest: u32,
 }
 
@@ -223,8 +223,8 @@ impl Tage {
         predicted
     }
 
-    /// Updates the counters of the entry that predicted, or of the base predictor if no entry
-    /// matched.
+    /// Updates the counters of the matching entry with the longest history, or of the base
+    /// predictor if no entry matched.
     fn learn(&mut self, place: u64, provider: Option<usize>, alternative: bool, taken: bool) {
         let Some(i) = provider else {
             self.base.counter(place).update(taken);

@@ -13,7 +13,7 @@ const MOST_LINES: u64 = 1 << 21;
 const LONGEST_LINE: u64 = 1 << 16;
 
 /// A level, written as size, ways and line length in bytes, as for cachegrind (`32768,8,64`). Sizes
-/// may end in k, m or g. The word `full` means fully associative.
+/// may end in k, m or g. The word `full` in place of the ways means fully associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelSpec {
     /// The total size in bytes.

@@ -1,11 +1,11 @@
-//! Histories of misses. A history records the executions that missed, for each site. A site is a
-//! branch, a load or a store.
+//! Histories of misses. A history records the executions that missed, for each site. A site is an
+//! operator that branches or accesses memory.
 //!
 //! A history stores the numbers of hits between misses, so hits take no space. Regular misses take
 //! almost none once the stream of numbers is coded (`afterimage-streams`). For example, a load that
-//! walks an array may miss at every sixteenth access. An *epoch* is a stretch of a run with at most
-//! [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow with the
-//! run.
+//! walks an array may miss at every sixteenth access. An *epoch* is a stretch of a run that ends
+//! soon after [`Recorder::EPOCH`] misses. Each epoch is coded separately, so memory does not grow
+//! with the run.
 //!
 //! An epoch starts with a version byte, 1, and a varint with the number of sites executed in it.
 //! Then come the varints of each site, in ascending order. The first is the site's number minus the

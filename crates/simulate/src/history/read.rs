@@ -17,7 +17,7 @@ pub enum HistoryError {
     /// The version is unknown.
     #[error("a history has version {0}; this program reads version 1")]
     Version(u8),
-    /// A stream of executions cannot be read.
+    /// A stream of misses cannot be read.
     #[error("a history is damaged: {0}")]
     Stream(#[from] StreamError),
 }

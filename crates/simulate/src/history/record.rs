@@ -70,7 +70,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The number of misses that fill an epoch. They take 8 MiB.
+    /// The number of misses that fill an epoch. They take 8 MiB per level.
     pub const EPOCH: usize = 1 << 20;
 
     /// Creates a recorder for one level or, if `two` is true, for two levels.
@@ -161,5 +161,5 @@ impl Recorder {
     }
 }
 
-/// The first byte of an epoch.
+/// The first byte of an epoch or a summary.
 pub(super) const VERSION: u8 = 1;

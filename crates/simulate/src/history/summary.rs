@@ -4,8 +4,8 @@
 //! as a varint. Then come varints for the executed blocks, the executed instructions, the five
 //! numbers of the [traffic](crate::Traffic) (0 for branches), and the number of sites. Each site
 //! has varints for function, operator, kind, executions, misses and, with two levels, second-level
-//! misses. Sites are in order of first execution. Their positions are the site numbers of the
-//! epochs.
+//! misses. Sites are in the order in which the run first reached them. Their positions are the site
+//! numbers of the epochs.
 
 use super::record::VERSION;
 use super::{HistoryError, Tally, varint};
@@ -70,7 +70,8 @@ pub struct Summary {
     pub instructions: u64,
     /// The numbers of lines moved, which are all 0 for branches.
     pub traffic: Traffic,
-    /// The executed sites, in order of first execution.
+    /// The sites that the run reached, in the order in which it first reached them. A site has no
+    /// executions if the run ended right before it.
     pub sites: Vec<(Site, Tally)>,
 }
 

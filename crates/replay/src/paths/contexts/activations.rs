@@ -133,7 +133,8 @@ pub(super) fn compact(items: &mut Vec<Item>) {
 }
 
 impl Activations {
-    /// Adds an activation, or a stretch without a function.
+    /// Returns the number of an activation, or of a stretch, which has no function. Adds it if no
+    /// equal entry exists.
     pub fn make(&mut self, function: Option<FuncId>, begins: bool, mut items: Vec<Item>) -> u32 {
         compact(&mut items);
         let mut hasher = DefaultHasher::new();

@@ -17,7 +17,7 @@ pub(super) struct SymbolFacts {
     pub inside: u64,
     /// The number of blocks left out.
     pub left_out: u64,
-    /// The number of blocks before the first of these activations and gaps. `tail` is the number
+    /// The number of blocks before the first of these activations and gaps. `trail` is the number
     /// after the last.
     pub lead: u64,
     pub trail: u64,

@@ -15,8 +15,8 @@ use crate::paths::grammar::{checked, executions};
 pub struct CallLengths {
     /// The number of calls and gaps for each binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// The number of calls that begin or end outside the window, or span several segments of the
-    /// path.
+    /// The number of calls and gaps that begin or end outside the window, or span several segments
+    /// of the path.
     across: u64,
 }
 
@@ -136,14 +136,15 @@ impl CallLengths {
         whole
     }
 
-    /// Returns the number of calls whose number of blocks is unknown or at least 2^`log`.
+    /// Returns the number of calls and gaps with an unknown number of blocks or at least 2^`log`
+    /// blocks.
     pub fn at_least(&self, log: u32) -> u64 {
         let counts = self.counts.iter().skip(log as usize);
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Returns the smallest power of two such that at most `most` calls have that many blocks or
-    /// more. Returns 2^63 if there is none.
+    /// Returns the smallest power of two such that at most `most` calls and gaps have an unknown
+    /// number of blocks or at least that many. Returns 2^63 if there is none.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)

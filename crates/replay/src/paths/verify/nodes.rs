@@ -22,7 +22,7 @@ pub(super) enum NodeEnd {
         callee: Callee,
         /// The block to which the call returns, or `None` if it returns out of the function.
         returns: Option<BlockId>,
-        /// The block that handles an exception from the call.
+        /// The vertex to which an exception from the call leads, if the graph has one.
         throws: Option<BlockId>,
     },
     /// The run ends in the node.

@@ -14,7 +14,7 @@ pub(super) enum Wrote {
         /// The instruction's position.
         inst: u32,
     },
-    /// The host, during a call that the guest made.
+    /// The host, during a call to an import.
     Host {
         /// The number of the call, from 1.
         call: u64,

@@ -174,9 +174,9 @@ impl<'v, 'a> HostReads<'v, 'a> {
         self.writers.borrow_mut().held(visit, instructions, ranges)
     }
 
-    /// Returns the time of the guest's host call number `call`, from 1, and the bytes that the host
-    /// read in this call for output. Returns `None` if the file does not store them. The bytes
-    /// agree with `digest` from the log. Neither follows the run nor opens a segment.
+    /// Returns the time of host call number `call`, from 1, and the bytes that the host read in
+    /// this call for output. Returns `None` if the file does not store them. The bytes agree with
+    /// `digest` from the log. Neither follows the run nor opens a segment.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -226,7 +226,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
         visit.filter(|visit| visit.start == start).ok_or(damaged)
     }
 
-    /// Returns the execution that ends with the guest's host call number `call`, from 1.
+    /// Returns the execution that ends with host call number `call`, from 1, which the guest must
+    /// have made.
     ///
     /// # Errors
     /// If the recording is damaged, or the host made the call itself.

@@ -39,7 +39,8 @@ struct Piece {
     /// The start of an execution that ends with a call at which the bytes still have the value, or
     /// 0 if no such call is known.
     called: u64,
-    /// The start of an execution at which no byte has the value any longer.
+    /// The start of an execution at which no byte has the value any longer, or `u64::MAX` if none
+    /// is known.
     lost: u64,
 }
 
