@@ -197,7 +197,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// Returns the time of the last block before the innermost activation ends, or `None` if it
-    /// does not end. This is as fast as [`Cursor::skip_activation`].
+    /// does not end or no activation is open. This is as fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read.
@@ -208,9 +208,10 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Moves to the first execution after the end of the innermost activation. Examines each rule
-    /// on the way up to the activation. If the activation is in no rule, this is linear in the
-    /// length of a segment's root.
+    /// Moves to the first execution after the end of the innermost activation. If it does not end,
+    /// moves after the last execution. If the cursor is at no execution, moves to the next.
+    /// Examines each rule on the way up to the activation. If the activation is in no rule, this is
+    /// linear in the length of a segment's root.
     ///
     /// # Errors
     /// Returns an error if the segment cannot be read. The cursor then stays in place.

@@ -68,7 +68,8 @@ impl<const N: usize> Predictor<N> {
     }
 
     /// Offers the candidates, beginning with the most specific context, and codes whether each is
-    /// the token. Skips tokens that are not allowed at this point.
+    /// the token. Skips tokens that are not allowed at this point. Returns `None` if no offer is
+    /// right.
     #[inline]
     pub(super) fn code(
         &mut self,

@@ -78,8 +78,8 @@ impl SymbolOccurrence {
         }
     }
 
-    /// Returns the number of blocks executed until the innermost activation ends, or until the path
-    /// ends if no activation is open. Returns `None` if the activation does not end.
+    /// Returns the number of blocks executed until the innermost activation ends. Returns `None` if
+    /// the activation does not end, or no activation is open.
     pub(super) fn activation_end<S: Segments>(
         &self,
         path: &WholePath<S>,
