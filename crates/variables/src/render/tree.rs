@@ -14,8 +14,8 @@ pub struct Limits {
     pub depth: u8,
     /// The maximum number of elements of an array or a container.
     pub elements: u64,
-    /// The maximum number of bytes or code units of a string. With 0, character arrays are shown as
-    /// numbers, and the targets of character pointers are not shown.
+    /// The maximum number of bytes or code units of a string. With 0, character arrays are shown
+    /// element by element, and pointers to characters without their text.
     pub string: usize,
     /// The maximum number of pointers followed in a row.
     pub pointers: u8,
