@@ -23,8 +23,8 @@ impl SymbolOccurrence {
         inner.or_else(|| self.measured.functions[self.item])
     }
 
-    /// Returns the open activations, outermost first. Time: linear in their number and in the
-    /// length of the segment's root.
+    /// Returns the open activations, outermost first. Time: linear in their number, in the length
+    /// of the segment's root and in the number of earlier segments.
     pub(super) fn stack<S: Segments>(
         &self,
         path: &WholePath<S>,
