@@ -17,7 +17,7 @@ use crate::{MachineError, Trap};
 /// The maximum total number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
-/// The number of locals above which zeros are not written to memory that is already zero.
+/// The number of locals from which on zeros are not written to memory that is already zero.
 const MANY: usize = 512;
 
 /// The state of an activation.
@@ -31,8 +31,8 @@ pub(crate) struct Frame {
 }
 
 impl Machine<'_> {
-    /// Returns an error at once if the run ends with more activations than can be followed.
-    /// O(activations).
+    /// Returns an error at once if the activations open at the run's end have more variables than
+    /// can be followed. O(activations).
     pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
         let mut all = 0;
         for frame in &end.frames {
@@ -142,9 +142,10 @@ impl Machine<'_> {
         }
     }
 
-    /// Delivers `values` to the innermost activation, which made the call. If the activation ends
-    /// with the call, continues with the enclosing activation. `from_host` is true if the host
-    /// returned the values. In that case, no activation has ended yet.
+    /// Delivers `values` to the innermost activation, which made the call, or to the host if there
+    /// is none. If the activation ends with the call, continues with the enclosing activation.
+    /// `from_host` is true if the host returned the values. In that case, no activation has ended
+    /// yet.
     pub(crate) fn deliver<O: Observer>(
         &mut self,
         from_host: bool,

@@ -15,7 +15,7 @@ pub struct NodeCode {
     pub function: FuncId,
     /// The first block.
     pub first: BlockId,
-    /// The vertex where the activation continues, or `None` if the activation or the run ends.
+    /// The block where the activation continues, or `None` if the activation or the run ends.
     pub next: Option<BlockId>,
     /// The number of the function's variables, which is also the first register of a constant.
     pub variables: u32,

@@ -240,7 +240,7 @@ impl Compiler<'_> {
         Some(())
     }
 
-    /// Appends a block's operators up to `until`.
+    /// Appends a block's operators before `until`, or all of them if it is `None`.
     fn operators(&mut self, block: BlockId, ways: &[EdgeId], until: Option<OpId>) -> Option<()> {
         self.position = self.firsts.len() as u32;
         self.first_inst = self.insts.len() as u32;

@@ -68,7 +68,7 @@ pub enum MachineError {
     /// An operator trapped, but the run continues.
     #[error("at t={} an operator traps ({trap}), but the path continues", grouped(*time))]
     Trapped {
-        /// The time of the node's first block.
+        /// The time of the last block of the node that trapped.
         time: u64,
         /// The reason for the trap.
         trap: Trap,

@@ -11,7 +11,8 @@ use crate::code::NodeEnd;
 use crate::machine::{Bits, Machine, Waiting};
 use crate::observe::Observer;
 
-/// The minimum number of exceptions before a search for unreachable exceptions.
+/// The minimum number of exceptions that can be added between two searches for unreachable
+/// exceptions.
 const FEW: usize = 1 << 10;
 
 /// An exception that was caught by reference.
@@ -29,7 +30,7 @@ pub struct Exception {
 pub(crate) struct Exceptions {
     pub kept: HashMap<u64, Exception>,
     pub made: u64,
-    /// The number of exceptions at which the next search for unreachable exceptions takes place.
+    /// The number of exceptions above which the next search for unreachable exceptions takes place.
     pub room: usize,
 }
 

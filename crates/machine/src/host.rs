@@ -39,7 +39,8 @@ impl Source {
         self.log.go(place)
     }
 
-    /// Returns the next event other than the growth of a memory, or `None` at the end of the log.
+    /// Returns the next event, or `None` at the end of the log. If the guest may create exceptions,
+    /// skips granted growth of memories.
     pub(crate) fn next(&mut self) -> Result<Option<Event>, TraceError> {
         loop {
             match self.log.next().transpose()? {
@@ -235,7 +236,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Sets `values` to the host's results.
+    /// Sets `values` to the arguments or results that the host gives.
     fn take(&mut self, given: &[RawValue]) -> Result<(), MachineError> {
         self.values.clear();
         for &value in given {
@@ -247,7 +248,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether `values` equal the logged values. Values that are not in the log are not compared.
+    /// Whether `values` equal the logged values. For references other than null, which are not in
+    /// the log, only checks that the value is not null.
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()

@@ -28,9 +28,9 @@ pub struct State {
     pub tables: Vec<Table>,
     /// The globals, by index.
     pub globals: Vec<GlobalBits>,
-    /// The data segments, empty if dropped.
+    /// The data segments, empty if they are active or were dropped.
     pub data: Vec<Arc<[u8]>>,
-    /// The element segments, empty if dropped.
+    /// The element segments, empty if they are active or declared or were dropped.
     pub elements: Vec<Arc<[u64]>>,
 }
 

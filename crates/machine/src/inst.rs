@@ -154,7 +154,7 @@ pub enum Expected {
     True,
     /// The value 0.
     False,
-    /// The index of one of the targets in list number `immediate`.
+    /// An index in list number `immediate`.
     OneOf,
     /// Any value, because all directions lead to the same place.
     Any,

@@ -175,8 +175,8 @@ impl<'a> Machine<'a> {
         self.time
     }
 
-    /// Returns the open activations, outermost first. Each has its function and the last node that
-    /// it executed, which ends with the pending call.
+    /// Returns the open activations, outermost first. Each has its function and the node that ends
+    /// with its pending call. If no call is pending, this node has no meaning.
     pub fn activations(&self) -> impl Iterator<Item = (FuncId, NodeId)> + '_ {
         self.frames.iter().map(|frame| (frame.function, frame.call))
     }

@@ -89,8 +89,8 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// An instruction that reads a global, a table or a size has this result. The result has its
-    /// bits, and the upper half if it is a vector.
+    /// An instruction that reads a global, a table or a size, or grows a memory or a table, has
+    /// this result. The result has its bits, and the upper half if it is a vector.
     #[inline(always)]
     fn gave(&mut self, inst: usize, value: GlobalBits) {
         let _ = (inst, value);
@@ -151,8 +151,8 @@ pub trait Observer {
         let _ = (function, by);
     }
 
-    /// The innermost activation ends. If its caller is in the guest, `results` has the caller's
-    /// first variable for the results, and their number.
+    /// The innermost activation ends. If it returns to a caller in the guest, `results` has the
+    /// caller's first variable for the results, and their number.
     #[inline(always)]
     fn leave(&mut self, results: Option<(u32, u32)>) {
         let _ = results;

@@ -2,8 +2,8 @@
 //!
 //! A block ends at a control operator, before the target of a branch, and at a call. So the
 //! sequence of completed blocks is the order of execution. Among the operators that may trap, only
-//! `unreachable` and throws end a block. Any other trap appears as a single virtual edge at the end
-//! of the run.
+//! `unreachable`, throws and indirect calls end a block. Any other trap appears as a single virtual
+//! edge at the end of the run.
 //!
 //! Blocks without operators are not created, so an edge leads straight to the next block with
 //! operators. The exception is the root, which exists even when it is empty, so that it has no
@@ -65,7 +65,7 @@ pub enum BlockEnd {
     Fall,
     /// An unconditional `br`.
     Jump,
-    /// `br_if`, `br_on_null` and the like, or `if`.
+    /// A `br_if` or an `if`.
     Branch,
     /// A `br_table`.
     Table,
@@ -125,9 +125,9 @@ pub enum EdgeKind {
     Fall,
     /// An unconditional `br`. A probe goes right before `op`.
     Jump,
-    /// A taken `br_if` or similar branch.
+    /// A taken `br_if`.
     Taken,
-    /// A `br_if` or similar branch that is not taken. A probe goes right after `op`.
+    /// A `br_if` that is not taken. A probe goes right after `op`.
     NotTaken,
     /// An `if` with a true condition. A probe goes right after `op`.
     Then,

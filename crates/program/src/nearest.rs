@@ -1,7 +1,7 @@
 //! Suggests similar names for names that do not exist.
 
-/// Returns up to five candidates that differ from `query` in at most a third of its characters,
-/// best first. Candidates of equal distance keep their order.
+/// Returns up to five candidates that differ from `query` in at most a third of its characters, or
+/// in one character, best first. Candidates of equal distance keep their order.
 ///
 /// O(candidates of about the query's length × the square of that length).
 pub(crate) fn nearest<'a>(

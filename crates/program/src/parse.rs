@@ -29,8 +29,8 @@ impl Program {
     /// # Errors
     /// If the bytes are not a valid module, or use an unsupported feature (see [`ParseError`]). The
     /// supported features are WebAssembly 2.0, tail calls, exceptions, multiple memories, 64-bit
-    /// memories, extended constants and relaxed SIMD. A module may import only functions, because a
-    /// recorder can supply no other imports.
+    /// memories, extended constants, relaxed SIMD, and atomic operators on memories that are not
+    /// shared. A module may import only functions, because a recorder can supply no other imports.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.is_empty() {
             return Err(ParseError::Empty);
@@ -77,7 +77,7 @@ struct Module {
     address_taken: EntitySet<FuncId>,
     bodies: Vec<Body>,
     facts: Vec<CallFacts>,
-    /// The functions' graphs, if there are no tags.
+    /// The functions' graphs, if nothing can throw an exception.
     graphs: Vec<Cfg>,
     resources: Option<ValidatorResources>,
 }

@@ -28,7 +28,7 @@ pub struct Program {
     /// these functions. Exports also count if a table or a global of a reference type is exported,
     /// or if an import returns a reference.
     pub address_taken: EntitySet<FuncId>,
-    /// The number of memories, including imported memories.
+    /// The number of memories.
     pub memories: u32,
     /// The types of the globals, by index.
     pub globals: Vec<ValType>,

@@ -2,13 +2,14 @@
 //!
 //! The engine does not check the compiled code that it loads, so this code must be the user's own.
 //! The cache is a folder of the user's own that no other user can write, and nothing is ever loaded
-//! from a recording. A file's name is a digest of the module's bytes, which include the
-//! instrumentation, and of the engine's version and settings.
+//! from a recording. The name of a file of compiled code is a digest of the module's bytes, which
+//! include the instrumentation, and of the engine's version and settings. The name of a file of
+//! counts is a digest of the program's module.
 //!
-//! Damaged code must not be loaded either. Each file begins with a label and a digest of its name
-//! and code. We check the digest before the engine gets the code. A file that does not match is
-//! removed and the module is compiled again. The code is first read into memory, so the checked
-//! bytes are the loaded bytes.
+//! Damaged code must not be loaded either. Each file of code begins with a label and a digest of
+//! its name and code. We check the digest before the engine gets the code. A file that does not
+//! match is removed and the module is compiled again. The code is first read into memory, so the
+//! checked bytes are the loaded bytes.
 //!
 //! The folder named by the user may hold anything. Our files are in subfolders of our own, and we
 //! remove only files with our kind of name and our label.
@@ -118,7 +119,8 @@ impl Cache {
     }
 
     /// Returns the user's cache: `$AFTERIMAGE_CACHE`, or else `afterimage` in `$XDG_CACHE_HOME` or
-    /// in `~/.cache`. It keeps nothing if that folder cannot be made or is not private.
+    /// in `~/.cache`. It keeps nothing if that folder is not an absolute path, cannot be made, or
+    /// is not private.
     pub fn of_user() -> Self {
         let variable = |name: &str| {
             std::env::var_os(name)
@@ -214,7 +216,8 @@ fn digest(path: &Path, code: &[u8]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Reads the code in one of our files, or returns `None` if any bit of it has changed.
+/// Returns the bytes of one of our files of code, with the header. Returns `None` if the file
+/// cannot be read or any bit of it has changed.
 fn checked(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).ok()?;
@@ -263,8 +266,8 @@ fn written(path: &Path, write: impl FnOnce(&Path) -> std::io::Result<()>) -> std
     done
 }
 
-/// Whether a file is ours by name and label, or is left over from a process killed while writing
-/// it.
+/// Whether a file is ours by name, label and owner. This includes a temporary file left over from a
+/// process killed while writing it.
 fn is_ours(path: &Path, kind: &Kind) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some((key, ending)) = name.and_then(|name| name.split_at_checked(64)) else {

@@ -16,7 +16,7 @@ use afterimage_rewrite::Large;
 /// are not optimised. Optimising a function at the limit takes about half a second.
 const MOST: u64 = 100_000_000;
 
-/// Functions with more blocks than this get hinges, however broad they are.
+/// Functions with more blocks than this get hinges, even if they are not deep.
 const BROAD: usize = 20_000;
 
 /// The treatment of a program's large functions, which is the same in every execution.
@@ -49,7 +49,7 @@ impl Treatment {
     }
 }
 
-/// Sums the operators of all blocks, each times its block's depth in the dominator tree.
+/// Sums the operators of all reachable blocks, each times its block's depth in the dominator tree.
 fn cost(cfg: &Cfg) -> u64 {
     let tree = DominatorTree::compute(&cfg.graph);
     let blocks = cfg.blocks.keys().filter(|&block| tree.is_reachable(block));

@@ -180,7 +180,8 @@ impl Outcome {
             .collect()
     }
 
-    /// Returns the function that trapped and the place that the engine reported.
+    /// Returns the function that trapped and the place that the engine reported. Returns `None` if
+    /// the run did not trap, or trapped in a way whose place is certain.
     fn trapped(&self, map: &OffsetMap) -> Option<(FuncId, Option<OrigOffset>)> {
         let Outcome::Early {
             how: Early::Trap(trap),
@@ -500,8 +501,8 @@ pub(crate) fn open_frames(
     Ok(open)
 }
 
-/// Returns the function for which the stack had no room. This need not be the function that its
-/// caller called, because a tail call may have replaced that function.
+/// Returns the function for which the stack had no room, if the stack overflowed. This need not be
+/// the function that its caller called, because a tail call may have replaced that function.
 pub(crate) fn not_entered(standing: &[Activation]) -> Vec<FuncId> {
     let prologues = standing
         .iter()

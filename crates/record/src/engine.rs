@@ -8,7 +8,7 @@ use wasmtime::{Config, Engine, OptLevel};
 
 use crate::RecordError;
 
-/// The stack of a recorded guest, in bytes.
+/// The default stack of a recorded guest, in bytes.
 pub const RECORD_STACK: usize = 8 << 20;
 /// The stack of a re-execution, in bytes. Instrumented frames are larger, and a run that did not
 /// overflow its stack must not overflow this stack.

@@ -8,7 +8,8 @@ use afterimage_trace::TraceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The program imports a function that does not exist.
+    /// The program imports a function that is not a WASI preview 1 function, and that the embedding
+    /// application does not offer.
     #[error(
         "the program imports {module:?} {name:?}, which is not a WASI preview 1 function: afterimage runs WASI preview 1 programs"
     )]
@@ -30,7 +31,7 @@ pub enum RecordError {
         /// The type that the function has in WASI.
         expected: String,
     },
-    /// The program calls WASI functions but does not export the memory "memory", which they work
+    /// The program imports WASI functions but does not export the memory "memory", which they work
     /// on.
     #[error(
         "the program imports WASI functions but exports no memory named \"memory\" for them to work on"
@@ -168,7 +169,7 @@ pub enum RecordError {
     /// The time limit expired before the program was compiled.
     #[error("compilation took longer than the time limit, so nothing ran; give a longer --timeout")]
     CompileTimeout,
-    /// A re-execution was stopped from outside.
+    /// A re-execution was stopped from outside, or a run before it began.
     #[error("it was interrupted")]
     Interrupted,
     /// The recording was cut off before its end was written.

@@ -103,7 +103,7 @@ pub(crate) struct Repeated {
     pub counters: Vec<u64>,
     pub entered: Vec<FuncId>,
     pub calls: Vec<u64>,
-    /// The number of entries of the armed function to skip.
+    /// The number of entries of the armed function that were skipped.
     pub skip: u64,
 }
 
@@ -121,7 +121,8 @@ pub(crate) struct Repeat<'a> {
     pub probes: Probes<'a>,
     /// The number of entries of the armed function to skip.
     pub skip: u64,
-    /// Whether to take snapshots and mark written memory.
+    /// The kind of snapshots to take, or `None` to take none. With snapshots, written memory is
+    /// marked, too.
     pub snapshots: Option<Snapshots>,
 }
 

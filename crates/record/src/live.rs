@@ -283,8 +283,9 @@ pub struct Launch<'l> {
 /// end.
 ///
 /// # Errors
-/// Returns an error if the program cannot be started, or the file cannot be written. Nothing that
-/// the guest does is an error. A trap, for example, is only the end of the run.
+/// Returns an error if the program cannot be started, the file cannot be written, or the place
+/// where the run ended cannot be determined. Nothing that the guest does is an error. A trap, for
+/// example, is only the end of the run.
 pub fn record(launch: Launch<'_>, out: &TraceWriter) -> Result<Recorded, RecordError> {
     let Launch {
         bytes,

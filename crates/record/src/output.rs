@@ -31,7 +31,8 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Waits briefly for room. An error ends the wait, and the write then reports it.
+    /// Waits briefly for room, and returns whether to write now. An error ends the wait with
+    /// `true`, and the write then reports the error.
     fn has_room(self) -> bool {
         let (stdout, stderr): (Stdout, Stderr);
         let stream = match self {

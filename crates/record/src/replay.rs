@@ -26,7 +26,7 @@ use crate::values::{argument, raw, same_type, val, zero};
 use crate::watch::Watching;
 use crate::{Cache, Interrupt, RecordError};
 
-/// The interval at which a thread that waits for the compiler checks whether to continue.
+/// The interval at which a waiting thread checks whether to continue.
 pub(crate) const ASK: Duration = Duration::from_millis(20);
 
 /// The point at which to stop a re-execution that does not end by itself.

@@ -114,9 +114,9 @@ fn integer(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// Parses a NaN with `bits` payload bits, written `nan` or `nan:0x…` with an optional sign, and
-/// returns its payload. Returns `None` if the text is not a NaN, and `Some(None)` if the payload is
-/// invalid.
+/// Parses a NaN with `bits` payload bits, written `nan` or `nan:0x…` with an optional minus sign,
+/// and returns its payload. Returns `None` if the text is not a NaN, and `Some(None)` if the
+/// payload is invalid.
 fn nan(text: &str, bits: u32) -> Option<Option<u64>> {
     let rest = text.strip_prefix('-').unwrap_or(text).strip_prefix("nan")?;
     if rest.is_empty() {

@@ -77,7 +77,8 @@ pub struct Backward<'a> {
 }
 
 impl<'a> Backward<'a> {
-    /// Starts from criteria. The first stretch must contain the execution of the last criterion.
+    /// Starts from criteria. Stretches are skipped until one contains the execution of the last
+    /// criterion.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -150,7 +151,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Whether nothing is wanted any more, so that nothing earlier can be in the slice.
+    /// Whether nothing earlier can be in the slice, because nothing is wanted any more or all
+    /// executions of [`within`](Self::within) are later.
     pub fn is_done(&self) -> bool {
         let none = |wanted: &[Reach]| wanted.iter().all(|wanted| wanted.is_none());
         let before = |within: &Instances| within.first().is_none_or(|first| first > self.gone);

@@ -38,7 +38,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the number of leading operands that give an address.
+    /// Returns the number of leading operands that say where to access memory. For a copy, they
+    /// include the length.
     #[inline(always)]
     pub fn where_to(self) -> usize {
         match self {
@@ -109,7 +110,7 @@ pub(crate) enum End {
     Rethrow(Register),
 }
 
-/// A node, prepared for a backward walk.
+/// A node, prepared for walks.
 pub(crate) struct Plan {
     pub function: FuncId,
     pub blocks: Box<[BlockId]>,

@@ -48,7 +48,8 @@ pub(crate) enum Event {
 /// stretch begins and ends between nodes.
 ///
 /// Observes the [`Machine`](afterimage_machine::Machine). Call [`at`](Self::at) with each node's
-/// start before the node is executed. Takes 24 bytes for each node and 8 for each load or store.
+/// start before the node is executed. Takes 40 bytes for each node and 8 for each load or store,
+/// and more for each event.
 #[derive(Debug, Default)]
 pub struct Stretch {
     pub(crate) executions: Vec<Execution>,

@@ -104,7 +104,7 @@ impl Variables<'_> {
 
     /// Finds the global variable with a name. Some of its namespaces may qualify the name, as in
     /// `count`, `Circle::count` or `geo::Circle::count`. A variable with exactly this full name
-    /// takes precedence.
+    /// takes precedence. If no global variable has the name, finds a function's static variable.
     ///
     /// A definition takes precedence over a declaration. If equal definitions have the same place,
     /// the first unit's definition is used. O(global variables).

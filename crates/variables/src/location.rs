@@ -21,7 +21,7 @@ pub(crate) enum EntryLocation<'a> {
 /// Returns the location that an attribute gives at an offset. Without an offset, ignores lists.
 ///
 /// # Errors
-/// [`Unavailable::NotHere`] if there is a list without an entry for this offset.
+/// [`Unavailable::NotHere`] if there is a list with entries for other offsets only.
 pub(crate) fn select<'a>(
     debug: &Debug<'a>,
     id: EntryId,

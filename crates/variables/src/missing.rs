@@ -22,8 +22,8 @@ fn shown(name: &str) -> String {
     shown.collect()
 }
 
-/// Whether a unit belongs to LLVM's runtime library. Distributions build this library with line
-/// information only.
+/// Whether a unit belongs to the compiler's runtime library, LLVM's or Rust's. Distributions build
+/// this library with line information only.
 fn is_runtime(unit: &str) -> bool {
     ["compiler-rt/lib/builtins/", "compiler_builtins"]
         .iter()

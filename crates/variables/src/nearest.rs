@@ -2,8 +2,9 @@
 
 /// Returns up to five names that share most of their letters with `query`, the most similar first.
 ///
-/// Similarity is the number of equal letters at the start plus the number at the end. So it
-/// tolerates swapped, omitted and added letters. O(names).
+/// The distance of two names is the length of the longer one, without the equal letters at the
+/// start and at the end. Upper and lower case are equal. So swapped, omitted and added letters are
+/// tolerated. O(names).
 pub(crate) fn nearest<'a>(query: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let alike = |name: &str| {
         let same = |(a, b): &(char, char)| a.eq_ignore_ascii_case(b);

@@ -28,7 +28,7 @@ impl Object {
         })
     }
 
-    /// Returns the object's address, if the object is entirely in memory.
+    /// Returns the object's address, if the object is one piece of memory and not a bit-field.
     pub fn address(&self) -> Option<u64> {
         match (&self.pieces[..], self.bits) {
             (
@@ -137,8 +137,8 @@ impl Variables<'_> {
         Ok(matches!(pointee.kind, TypeKind::Function { .. }))
     }
 
-    /// Returns the active variant of a Rust enumeration, or `None` if its discriminant selects no
-    /// variant.
+    /// Returns the members of the active variant of a Rust enumeration, or `None` if its
+    /// discriminant selects no variant.
     pub(crate) fn active<'p>(
         &self,
         object: &Object,
@@ -163,7 +163,8 @@ impl Variables<'_> {
         Ok(chosen.map(|variant| &variant.members[..]))
     }
 
-    /// Returns the element type of an array, and the number of elements.
+    /// Returns the element type of an array, and the number of elements if it is known. The
+    /// elements of an array with several dimensions are arrays. Returns `None` for other types.
     pub(crate) fn elements(
         &self,
         type_ref: TypeRef,
@@ -188,7 +189,7 @@ impl Variables<'_> {
         Some((of, count))
     }
 
-    /// Returns an element of an array.
+    /// Returns an element of an array. The index is not compared with the array's length.
     pub(crate) fn element(
         &self,
         object: &Object,

@@ -12,8 +12,8 @@ use crate::{Limits, PathError, Variables};
 /// A part of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The member's name, `[3]` for an element, `*` for the target of a pointer, or the key for an
-    /// element of a map.
+    /// The member's name, `<Base>` for a base class, `[3]` for an element, `*` for the target of a
+    /// pointer, or `[key]` for an element of a map. Empty for an anonymous member.
     pub name: String,
     /// The part. If it has no place, the reason or the text to show instead.
     pub object: Result<Object, String>,
@@ -26,7 +26,7 @@ pub struct Parts {
     pub count: u64,
     /// Whether the parts are elements, numbered from 0.
     pub indexed: bool,
-    /// The requested parts.
+    /// The requested parts. For a damaged container, a last part without a name holds the reason.
     pub parts: Vec<Part>,
 }
 
@@ -69,7 +69,8 @@ impl Variables<'_> {
     /// string or a null pointer has no parts.
     ///
     /// # Errors
-    /// If the object has no value, or its type is broken.
+    /// If the parts cannot be determined, because the object has no value, or its type is broken or
+    /// incomplete. A single part without a place is no error.
     pub fn parts(
         &self,
         object: &Object,

@@ -37,7 +37,7 @@ pub(crate) enum Step {
 /// A parsed expression: a variable and the steps from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The name of the variable, including any `::`. A leading `::` means a global variable.
+    /// The name of the variable, including any `::`. A name with `::` means a global variable.
     pub variable: String,
     /// The steps, in the order in which they apply.
     pub(crate) steps: Vec<Step>,
@@ -77,7 +77,7 @@ impl Path {
     /// O(length), without recursion.
     ///
     /// # Errors
-    /// Like [`parse`](Self::parse).
+    /// Like [`parse`](Self::parse), but any text may follow the expression.
     pub fn prefix(text: &str) -> Result<(Self, usize), PathError> {
         let mut reader = Reader { text, at: 0 };
         // These are prefix operators, with the parentheses around them.

@@ -85,8 +85,9 @@ impl Prologue {
         Some(*behind)
     }
 
-    /// Returns whether a local points to the frame after the first write to it, which means to a
-    /// place below a global's address. Returns `None` if unknown.
+    /// Returns whether a local points to the frame after the first write to it. The frame is at a
+    /// distance from a global's value or from an aligned address. If no local is at such a
+    /// distance, the frame is at this value itself. Returns `None` if unknown.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
         let Some((_, value, _)) = sets.find(|(set, ..)| *set == local) else {

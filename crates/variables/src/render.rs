@@ -90,7 +90,7 @@ struct Renderer<'r, 'a> {
 }
 
 impl Renderer<'_, '_> {
-    /// Renders an object. `depth` bounds the recursion, because it decreases with every level.
+    /// Renders an object. `room.depth` bounds the recursion, because it decreases with every level.
     fn object(&self, name: Option<String>, object: &Object, room: Room) -> Rendered {
         self.left.set(self.left.get().saturating_sub(1));
         let type_name = self.variables.type_name(object.type_ref);
@@ -489,7 +489,7 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// Renders the first elements of an array.
+    /// Renders the first elements of an array or a container.
     fn elements(
         &self,
         into: &mut Rendered,
@@ -514,7 +514,8 @@ impl Renderer<'_, '_> {
         Ok(())
     }
 
-    /// Renders characters that are not text as numbers, with a count for each run of equal numbers.
+    /// Renders characters that are not text as numbers, with a count for each long run of equal
+    /// numbers.
     fn bytes(&self, into: &mut Rendered, element: &Type, found: &Characters, count: u64) {
         let signed = element.name.as_deref() == Some("signed char");
         let mut shown = 0;

@@ -111,7 +111,7 @@ impl Scalar {
                 "a floating-point number used as an address",
             )),
             _ if self.bits <= mask(address_bits) => Ok(self.bits),
-            // Negative constants wrap around in the address space.
+            // Constants, such as negative ones, wrap around in the address space.
             Kind::Constant { .. } => Ok(self.bits & mask(address_bits)),
             _ => Err(Unavailable::OutsideMemory { address: self.bits }),
         }

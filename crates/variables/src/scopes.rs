@@ -41,7 +41,8 @@ pub(crate) struct Scope {
     /// The scope that this scope is an instance of. The origin may have variables that are missing
     /// here.
     pub(crate) origin: Option<EntryId>,
-    /// The code of the scope, or the enclosing scope's code if it has none of its own.
+    /// The code of the scope. A block without its own code has the enclosing scope's code. The
+    /// first scope has the function's body.
     pub(crate) code: Arc<[Range<OrigOffset>]>,
     own_code: bool,
     pub(crate) variables: Vec<EntryId>,

@@ -10,7 +10,7 @@ use wasmparser::{Parser, Payload, TypeRef};
 #[derive(Debug, Default)]
 pub(crate) struct Sections<'a> {
     module: &'a [u8],
-    /// The code section's payload. DWARF counts addresses from its start.
+    /// The code, from the offset at which DWARF's addresses start to the end of the code section.
     code: Range<u32>,
     /// The function bodies, ascending.
     bodies: Vec<Range<OrigOffset>>,
@@ -63,8 +63,8 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// Returns the contents of the first custom section with this name, or nothing if there is
-    /// none.
+    /// Returns the contents of the first custom section with this name, or an empty slice if there
+    /// is none.
     pub(crate) fn custom(&self, name: &str) -> &'a [u8] {
         let found = self.custom.iter().find(|(own, _)| *own == name);
         found.map_or(&[], |(_, data)| data)
@@ -102,9 +102,9 @@ impl<'a> Sections<'a> {
         Some((func, body.clone()))
     }
 
-    /// Returns the code in a range of addresses. Returns `None` if the range does not begin in a
-    /// body. Such addresses either mark code that the linker removed ("tombstones": 0, −1, −2 and
-    /// the addresses after them) or are wrong.
+    /// Returns the code in a range of addresses. Returns `None` if the range is empty, ends beyond
+    /// the code section, or does not begin in a body. Such addresses either mark code that the
+    /// linker removed ("tombstones": 0, −1, −2 and the addresses after them) or are wrong.
     pub(crate) fn range(&self, from: u64, to: u64) -> Option<Range<OrigOffset>> {
         let (from, to) = (self.offset(from)?, self.offset(to)?);
         (from < to && self.body_at(from).is_some()).then_some(from..to)

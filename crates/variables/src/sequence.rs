@@ -92,8 +92,8 @@ impl Variables<'_> {
     }
 
     /// Returns the places of the elements that are shown for a vector, a string or a slice, in
-    /// order. The result is empty if the object is of a different type or has no elements. It is
-    /// also empty if the elements are outside the machine's memory.
+    /// order. The result is empty if the object is of a different type or has no elements. Elements
+    /// outside the machine's memory are left out.
     pub fn content(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Vec<Piece> {
         let Some(Contents::Sequence(sequence)) = self.contents(object, limits, machine) else {
             return Vec::new();

@@ -77,8 +77,8 @@ struct Stay {
 
 impl<'a> Variables<'a> {
     /// Whether another variable occupies the same bytes of memory, in a scope inside or around the
-    /// variable's own. O(log n) after the first query about a function, which reads the locations
-    /// of all its variables.
+    /// variable's own. O(1) after the first query about a function, which reads the locations of
+    /// all its variables.
     ///
     /// # Errors
     /// If an entry is broken.

@@ -69,7 +69,8 @@ impl TypeRef {
 pub struct Type {
     /// The type's own name, without qualifiers and namespaces.
     pub name: Option<String>,
-    /// The size of a value in bytes, if the entry itself states it.
+    /// The size of a value in bytes, if the entry itself states it. For a pointer, the size of an
+    /// address otherwise.
     pub bytes: Option<u64>,
     /// The structure of the type.
     pub kind: TypeKind,
@@ -153,7 +154,7 @@ pub enum Encoding {
     Complex,
     /// A complex number of GNU C, with integers as the real and the imaginary part.
     ComplexInteger,
-    /// Any other encoding. Values are shown as bytes.
+    /// Any other encoding. Values are shown as hexadecimal numbers.
     Other,
 }
 

@@ -22,7 +22,8 @@ pub struct Variable {
     pub kind: VariableKind,
     /// The number of inlined calls around the variable, or 0 for variables of the function itself.
     pub inlined: u32,
-    /// The inlined function to which the variable belongs.
+    /// The inlined function to which the variable belongs. `None` for variables of the function
+    /// itself and for global variables.
     pub function: Option<String>,
     /// The code in which the variable is in scope, according to the entries. Empty for global
     /// variables.
@@ -96,7 +97,7 @@ impl Variables<'_> {
     }
 
     /// Like [`in_scope`](Self::in_scope), but for a function whose scopes have already been read.
-    /// O(scopes + answer).
+    /// O(scopes · log scopes + ranges + entries of the scopes found).
     ///
     /// # Errors
     /// If the offset is not in the function.

@@ -46,7 +46,7 @@ pub enum EpochFileError {
     /// A stretch of the run could not be built.
     #[error(transparent)]
     Made(StretchError),
-    /// The answer needs more stretches of the run than may be built for one question.
+    /// The answer needs more stretches of the run than may be built.
     #[error(
         "more than {0} stretches of the run are needed: build all values (afterimage build --lens full)"
     )]

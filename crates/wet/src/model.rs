@@ -1,8 +1,8 @@
 //! Models a node by describing the data of each of its executions.
 //!
 //! A node's instructions compute their results from its *inputs*: the variables that it reads
-//! before writing them, and its reads of memory and globals. Everything else follows from the
-//! inputs. The node's writes to memory and globals are the origins of other nodes' inputs.
+//! before writing them, and its reads of memory, globals, tables and sizes. Everything else follows
+//! from the inputs. The node's writes to memory and globals are the origins of other nodes' inputs.
 
 use afterimage_machine::{Code, NodeCode};
 

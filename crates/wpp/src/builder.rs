@@ -215,8 +215,8 @@ impl Builder {
         (size >= self.limits.symbols).then(|| self.cut()).flatten()
     }
 
-    /// Returns everything that has not been taken yet as a last segment. The run may continue
-    /// afterwards.
+    /// Returns everything that has not been taken yet as a last segment, or `None` if there is
+    /// nothing. The run may continue afterwards.
     pub fn finish(&mut self) -> Option<Segment> {
         self.cut()
     }

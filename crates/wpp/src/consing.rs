@@ -55,7 +55,8 @@ impl Consing {
         self.slots.fill(Slot::default());
     }
 
-    /// Returns the symbol of a rule that repeats the given symbol.
+    /// Returns the symbol of a rule that repeats the given symbol, or the symbol itself if it is
+    /// executed once.
     pub(crate) fn repeat(&mut self, symbol: Symbol, times: u64) -> Symbol {
         if times == 1 {
             symbol

@@ -171,9 +171,9 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Returns the open activations, outermost first. Time: linear in their number and in the
-    /// length of the segment's root. Opens each segment in which one of them began, but each only
-    /// once.
+    /// Returns the open activations, outermost first. Time: linear in their number, in the length
+    /// of the segment's root and in the number of earlier segments. Opens each segment in which one
+    /// of them began, but each only once.
     ///
     /// # Errors
     /// Returns an error if one of these segments cannot be read.
@@ -197,7 +197,7 @@ impl<S: Segments> Cursor<'_, S> {
     }
 
     /// Returns the time of the last block before the innermost activation ends, or `None` if it
-    /// does not end. This is as fast as [`Cursor::skip_activation`].
+    /// does not end or no activation is open. This is as fast as [`Cursor::skip_activation`].
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read.
@@ -208,9 +208,11 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// Moves to the first execution after the end of the innermost activation. Examines each rule
-    /// on the way up to the activation. If the activation is in no rule, this is linear in the
-    /// length of a segment's root.
+    /// Moves to the first execution after the end of the innermost activation. If it does not end,
+    /// or no activation is open, moves after the last execution. If the cursor is at no execution,
+    /// moves to the next. Examines each rule on the way up to the activation. If the activation is
+    /// in no rule, this is linear in the length of a segment's root and in the number of later
+    /// segments.
     ///
     /// # Errors
     /// Returns an error if the segment cannot be read. The cursor then stays in place.

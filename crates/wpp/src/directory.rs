@@ -290,7 +290,7 @@ impl StretchDirectory {
         (stretch.kept as usize).saturating_sub(1)
     }
 
-    /// Encodes the directory. Time: linear.
+    /// Encodes the directory and the clocks, without the open activations. Time: linear.
     pub fn encode(&self) -> Vec<u8> {
         let directory = self.directory.encode();
         let mut out = Vec::new();

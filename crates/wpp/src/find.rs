@@ -123,8 +123,8 @@ impl<S: Segments> WholePath<S> {
     /// occurrences are computed once, so the run is not expanded. In practice, few states reach a
     /// rule, and time is linear in the grammars. In the worst case, it is proportional to the
     /// grammar's size times the pattern's length. Listing an occurrence examines the symbols of
-    /// each rule on the way down to it. The search does not open segments in which the pattern's
-    /// functions are neither called nor executed.
+    /// each rule on the way down to it. The search opens a segment in which the pattern's functions
+    /// are neither called nor executed only if calls there could interrupt an occurrence.
     ///
     /// The search ignores blocks that a filter left out. So the caller must make sure that no
     /// filter affects the pattern's functions.

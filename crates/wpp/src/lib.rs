@@ -14,7 +14,7 @@
 //! | [`Cursor::next`], [`Cursor::previous`] | O(1), amortised |
 //! | [`Cursor::seek`], [`Occurrences::rank`], [`Occurrences::select`] | O(log n) for each rule on the way down |
 //! | the first query of [`Occurrences`] to a segment | linear in its grammar |
-//! | [`WholePath::call_graph`] | linear in all grammars, times the number of recursive functions divided by 16 |
+//! | [`WholePath::call_graph`] | linear in all grammars, with one more pass for every 16 recursive functions |
 //!
 //! ```
 //! use std::sync::Arc;

@@ -74,7 +74,8 @@ impl<S: Segments> WholePath<S> {
     /// the executions of the nodes themselves.
     ///
     /// # Errors
-    /// Returns an error if a node is unknown, is given twice, or does not have the block.
+    /// Returns an error if a node is unknown, is given twice, or does not have the block, or if
+    /// there are 2^64 occurrences or more.
     pub fn executions(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, u64)>,
@@ -95,8 +96,8 @@ impl<S: Segments> WholePath<S> {
     /// block executed after the node, in any node.
     ///
     /// # Errors
-    /// Returns an error if a node is unknown or given twice, or its positions do not ascend or do
-    /// not exist.
+    /// Returns an error if a node is unknown or given twice, if its positions do not ascend or do
+    /// not exist, or if there are 2^64 occurrences or more.
     pub fn executions_of_each<P: AsRef<[u64]>>(
         &self,
         nodes: impl IntoIterator<Item = (NodeId, P)>,

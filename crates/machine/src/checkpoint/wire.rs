@@ -1,7 +1,7 @@
 //! Encodes and decodes checkpoints.
 //!
-//! Numbers are LEB128, and lists begin with their length. References, positions and blocks ascend
-//! and are stored as differences.
+//! Numbers are LEB128, and lists begin with their length. A run of changed table elements is stored
+//! by its distance from the end of the previous run.
 
 use afterimage_ids::EntityRef;
 

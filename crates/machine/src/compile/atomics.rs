@@ -1,5 +1,5 @@
-//! Compiles atomic operators. The memory is not shared, so each operator becomes an address check,
-//! a load, a computation and a store.
+//! Compiles atomic operators. The memory is not shared, so an operator becomes separate
+//! instructions that check its address, load, compute and store, as far as it needs them.
 //!
 //! A compare-exchange always stores a value. If it exchanges nothing, it stores the value that it
 //! read.
@@ -26,7 +26,8 @@ enum Does {
     Notify,
 }
 
-/// Returns the number of bytes that an operator accesses, and its action.
+/// Returns the memory argument of an atomic operator, the number of bytes that it accesses, and its
+/// action.
 fn atomic(operator: &Operator<'_>) -> Option<(MemArg, u8, Does)> {
     use Does::{CompareExchange, Exchange, Update};
     macro_rules! of {

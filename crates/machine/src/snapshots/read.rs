@@ -36,8 +36,8 @@ struct Entry {
     time: u64,
     /// The first chunk of the snapshot.
     chunk: usize,
-    /// The number of chunks that hold the snapshot's list of pages, followed by the snapshot
-    /// itself.
+    /// The number of chunks that hold the snapshot's list of pages. The chunks of the snapshot
+    /// itself follow.
     lists: usize,
     states: usize,
 }

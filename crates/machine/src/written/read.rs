@@ -251,8 +251,8 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Returns whether a run contains one of the lines. Returns `None` if later runs cannot contain
-    /// any of them either.
+    /// Returns whether a run contains one of the lines. Returns `None` if neither this run nor any
+    /// later run can contain one.
     fn is_in(self, run: LineRun) -> Option<bool> {
         let first = u64::from(run.first);
         if run.memory > self.memory || run.memory == self.memory && first > self.last {

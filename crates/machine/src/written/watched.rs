@@ -56,7 +56,7 @@ impl WatchedBytes {
         self.memory == memory && self.first == Self::region(address)
     }
 
-    /// Returns the last stretch, among the first `end`, that writes a byte of the region.
+    /// Returns the last stretch, among the first `end`, that writes this byte of the region.
     /// O(stretches from the result to `end` · log 64).
     pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
         let at = address.checked_sub(self.first)?;

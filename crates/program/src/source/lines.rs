@@ -32,7 +32,7 @@ pub(super) struct LineReader<'s, 'a> {
 /// A line table. Its header is not kept, because overlapping headers take far more memory when
 /// decoded. The header is read again when the table is run.
 pub(super) struct Table<'a> {
-    /// The first unit that names the table.
+    /// The offset in `.debug_info` of the first unit that names the table.
     unit: usize,
     offset: gimli::DebugLineOffset,
     address_size: u8,

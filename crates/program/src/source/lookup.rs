@@ -160,8 +160,9 @@ fn shorten(paths: &[String], files: &[FileId], starts: &mut [usize]) -> Vec<File
 }
 
 impl SourceMap<'_> {
-    /// Finds the file with code that a path, or the end of a path, names. Among several such files,
-    /// chooses the [preferred](Self::preferring) file.
+    /// Finds the file that a path, or the end of a path, names. The file must have code or a
+    /// declaration of a function. Among several such files, chooses the
+    /// [preferred](Self::preferring) file.
     ///
     /// # Errors
     /// If no file or more than one file fits.

@@ -69,8 +69,8 @@ pub struct SourceMap<'a> {
     /// The places whose rows belong to other code, ascending.
     refused: Vec<Location>,
     fit: Fit,
-    /// The number of bodies that an entry fits exactly although sequences cover only a part of each
-    /// body.
+    /// The number of sequences that cover only a part of a body, but were accepted because an entry
+    /// fits the body exactly.
     accepted: usize,
     tables: Vec<lines::Table<'a>>,
     warnings: Vec<String>,

@@ -73,8 +73,8 @@ struct InlinedCall {
 
 impl SourceMap<'_> {
     /// Returns the functions that contain the code at an offset. The innermost inlined function is
-    /// first, and the function that the module defines is last. The list is empty if the functions
-    /// are unknown.
+    /// first, and the function that the module defines is last. If the functions are unknown, the
+    /// list has only a frame for the location, if the location is known.
     ///
     /// The first call reads the debugging information entries. Later calls take O(depth · log
     /// inlined calls).

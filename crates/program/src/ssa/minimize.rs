@@ -98,7 +98,7 @@ impl Same {
 }
 
 /// Removes φs, initial values and caught values that nothing uses. Numbers the remaining values.
-/// Parameters come first, then results by statement, and φs last.
+/// Parameters come first, then constants and results in the order of their operators, and φs last.
 fn renumber(mut ssa: Ssa) -> Ssa {
     let mut phi_of = vec![None; ssa.values.len()];
     for (i, phi) in ssa.phis.iter().enumerate() {

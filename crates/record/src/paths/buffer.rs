@@ -4,9 +4,10 @@
 //! The guest writes one half while the consumer reads the other in place. Each half belongs to
 //! exactly one of them at a time. A full half goes to the consumer as a [`FullHalf`] and returns to
 //! the guest when the consumer drops it. If the guest is faster than the consumer, the guest waits.
-//! The guest never tests whether its half is full. Instead, the beginning of the other half is
-//! read-only. The first store there faults, and the fault handler exchanges the halves
-//! ([`Producer::fault`]).
+//! In a guarded ring, the guest never tests whether its half is full. Instead, the beginning of the
+//! other half is read-only. The first store there faults, and the fault handler exchanges the
+//! halves ([`Producer::fault`]). With an unguarded ring, the guest calls the host when its half is
+//! full ([`Producer::full`]).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -288,7 +289,7 @@ impl Producer {
             .map_err(|_| HandOverError::ConsumerGone)
     }
 
-    /// Reports that the guest's half is full.
+    /// Exchanges the halves when the guest reports that its half is full.
     pub(crate) fn full(&self) -> Result<(), HandOverError> {
         self.exchange(&mut self.state())
     }

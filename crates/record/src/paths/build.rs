@@ -42,13 +42,15 @@ pub struct BuiltPaths {
     pub kept: u64,
 }
 
-/// Adds the whole path of a recorded execution to a file. Compacts the path words in the file, or
-/// re-executes the recording if there are no complete words. The caller commits.
+/// Adds the path of a recorded execution, or the part that `filter` keeps, to a file. Compacts the
+/// path words in the file, or re-executes the recording if there are no complete words. The caller
+/// commits.
 ///
 /// For a run that was cut off, compacts the words written until then.
 ///
 /// # Errors
-/// Returns an error if the recording cannot be repeated exactly, or the file cannot be written.
+/// Returns an error if the path words are damaged, the recording cannot be repeated exactly, or the
+/// file cannot be written.
 pub fn build_paths(
     run: &RecordedRun<'_>,
     feedback: Option<&Counts>,
@@ -89,9 +91,9 @@ pub fn build_paths(
     })
 }
 
-/// Opens the path words of a re-execution or of the run. Returns `None` if there are only words of
-/// a run that ended in the middle of a function. Their last bits are missing, because the function
-/// held them in a local.
+/// Opens the path words of a re-execution or of the run. Returns `None` if there are none, or only
+/// words of a run that ended in the middle of a function. Their last bits are missing, because the
+/// function held them in a local.
 pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
@@ -164,7 +166,7 @@ pub(crate) fn recorded_finish(
 
 /// The result of writing a section of segments: their summaries, and the size in bytes.
 type Coded = (Vec<Summary>, u64);
-/// The nodes that a sink received, and the functions that it received only in part.
+/// The nodes that a sink kept, and the functions with omitted blocks.
 type Kept = (Nodes, Vec<Partial>);
 
 /// Builds a grammar from the path that `paths` sends to the sink. Another thread codes and writes

@@ -222,7 +222,7 @@ impl Numbering {
         }
     }
 
-    /// Returns the functions that were kept only in part.
+    /// Returns the functions with omitted blocks.
     fn partial(self) -> Vec<Partial> {
         let all = self.functions.into_iter().enumerate();
         let some = all.filter(|(_, numbered)| numbered.left_out > 0);
@@ -281,7 +281,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Ends the run. Returns the nodes, and the functions that were kept only in part.
+    /// Ends the run. Returns the nodes, and the functions with omitted blocks.
     pub(super) fn finish(mut self) -> (Nodes, Vec<Partial>) {
         // Blocks omitted by activations that never end belong to the innermost known activation.
         while self.open.len() > self.entered {

@@ -5,7 +5,7 @@ use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_wpp::codec::NodeContext;
 use afterimage_wpp::{Builder, Contexts, Continuation, Limits, Node, Segment, Shape};
 
-/// Builds a grammar from the paths it receives, and returns each segment as it is completed.
+/// Builds a grammar from the paths it receives, and passes on each segment as it is completed.
 pub struct GrammarSink<F> {
     builder: Builder,
     nodes: PrimaryMap<NodeId, Node>,

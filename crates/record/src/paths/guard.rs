@@ -65,7 +65,8 @@ impl Ring {
         }
     }
 
-    /// Makes one half read-only and the other writable.
+    /// Makes the beginning of one half read-only and the beginning of the other writable. Does
+    /// nothing if the ring is not guarded.
     pub(super) fn exchange(&self, read: usize, write: usize) -> io::Result<()> {
         if !self.guarded {
             return Ok(());

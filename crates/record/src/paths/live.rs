@@ -16,7 +16,7 @@ use crate::RecordError;
 /// off.
 const UNWRITTEN: &str = "what was not written when the recording was read";
 
-/// A path as written by a live run.
+/// A path as written by a live run or a re-execution.
 pub struct LivePath<'a> {
     file: &'a TraceFile,
     bytes: &'a [u8],
@@ -165,7 +165,7 @@ impl<'a> LivePath<'a> {
     }
 }
 
-/// The result of checking the words of a live run.
+/// The result of checking path words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckedWords {
     /// The number of moments described in the words.
@@ -178,7 +178,8 @@ pub struct CheckedWords {
 }
 
 /// Checks that the run is where the file says it is, at every moment that the words describe, and
-/// that the run reaches its end. Returns `None` if the file has no words.
+/// that the run reaches its end. Returns `None` if the file has no words, or only words that lack
+/// the last bits.
 ///
 /// # Errors
 /// Returns an error if the words are damaged, or one of the moments is wrong.

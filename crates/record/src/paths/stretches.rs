@@ -157,7 +157,7 @@ pub(super) fn directory(program: &Program, nodes: Nodes, mut summaries: Vec<Summ
     }
 }
 
-/// Loads the stretches of a path from the words that the run wrote.
+/// Loads the stretches of a path from the words that a re-execution wrote.
 pub struct Stretches {
     file: TraceFile,
     module: Arc<Module>,

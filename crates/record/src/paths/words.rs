@@ -62,7 +62,8 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     stretch: Summary,
     /// The stop clock at the beginning of each stretch except the first.
     clocks: Vec<u64>,
-    /// The activations open at each of these moments.
+    /// The activations open at each of these moments, without those that are known from earlier
+    /// moments.
     open: Vec<Vec<OpenActivation>>,
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
@@ -351,7 +352,7 @@ pub(crate) struct Piece {
 /// A reader for the path words in a file.
 pub(crate) struct WordReader {
     section: SectionReader,
-    /// The number of chunks read so far.
+    /// The number of chunks before the next chunk to read.
     read: usize,
     /// Whether a re-execution wrote the words, in which case they are complete.
     pub(crate) repeated: bool,

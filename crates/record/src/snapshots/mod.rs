@@ -48,9 +48,9 @@ pub type ChangedPage = (Page, Box<[u8]>);
 pub struct Taken {
     /// The reading of the stop clock.
     pub clock: u64,
-    /// The beginning of each activation, outermost first.
+    /// The times at which each activation began and made its pending call, outermost first.
     pub opened: Vec<Opened>,
-    /// The memory pages changed since the previous snapshot.
+    /// The memory pages written since the previous snapshot.
     pub pages: Vec<ChangedPage>,
     /// The state of the machine, without the contents of the activations.
     pub(crate) snapshot: Snapshot,
@@ -146,8 +146,8 @@ impl Spacing {
 /// `spacing` for the following snapshots. The caller commits.
 ///
 /// # Errors
-/// Returns an error if the recording cannot be repeated exactly, the file cannot be written, or
-/// `tell` fails.
+/// Returns an error if snapshots of the program are impossible, the recording cannot be repeated
+/// exactly, the file cannot be written, or `tell` fails.
 pub fn build_snapshots(
     run: &RecordedRun<'_>,
     spacing: Spacing,

@@ -65,8 +65,9 @@ impl<'a> Potential<'a> {
         }
     }
 
-    /// Returns the operators on which the given operators may depend, over at most `depth`
-    /// dependences between operators. Time is linear in the dependences that are followed.
+    /// Returns the operators on which the given operators may depend, over at most as many
+    /// dependences between operators as `reach` allows. Time is linear in the dependences that are
+    /// followed.
     pub fn backward(
         &mut self,
         from: &[Operator],
@@ -88,9 +89,9 @@ impl<'a> Potential<'a> {
         known.map(|&operator| Vertex::Operator(operator)).collect()
     }
 
-    /// Returns the operators that may depend on the given operators, over at most `depth`
-    /// dependences. The backward slice of each result contains one of the given operators. Time is
-    /// linear in all dependences.
+    /// Returns the operators that may depend on the given operators, over at most as many
+    /// dependences as `reach` allows. The backward slice of each result contains one of the given
+    /// operators. Time is linear in all dependences.
     pub fn forward(
         &mut self,
         from: &[Operator],

@@ -17,7 +17,7 @@ pub(crate) enum Next {
 impl<'a> Debug<'a> {
     /// Visits an entry (at depth 0) and its descendants, or a whole unit. `wanted` selects the tags
     /// whose attributes are read. `visit` may skip an entry's descendants. Returns the number of
-    /// bytes of entries read.
+    /// bytes of the entries passed, including skipped entries.
     pub(crate) fn walk(
         &self,
         unit: u32,

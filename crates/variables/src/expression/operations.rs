@@ -30,7 +30,7 @@ pub(super) fn two_operands(operation: &Operation<Slice<'_>>) -> Option<Binary> {
     })
 }
 
-/// Returns the name of an operation that has no meaning in WebAssembly.
+/// Returns the name of an unsupported operation.
 pub(super) fn name(operation: &Operation<Slice<'_>>) -> &'static str {
     match operation {
         Operation::Register { .. } | Operation::RegisterOffset { .. } => "a machine register",

@@ -17,7 +17,8 @@ use super::Step;
 impl Variables<'_> {
     /// Finds the variable that an expression names, at an offset of a function. Returns the
     /// variable, and the expression that begins with it. In a C++ method, a name that is not a
-    /// variable of the method means a member of its object. As in the source, `x` is `this->x`.
+    /// variable in scope there means a member of the method's object, if there is such a member. As
+    /// in the source, `x` is `this->x`.
     ///
     /// # Errors
     /// Like [`find`](Self::find).
@@ -44,7 +45,7 @@ impl Variables<'_> {
     }
 
     /// Returns the object `this` of the innermost function at an offset, if it has a member with
-    /// this name.
+    /// this name, and the function has no variable with this name in scope.
     fn object_of(
         &self,
         name: &str,
@@ -70,7 +71,8 @@ impl Variables<'_> {
     }
 
     /// Finds the variable for a name at an offset of a function: the innermost variable in scope,
-    /// or otherwise a global variable. Without a function, finds a global variable.
+    /// or otherwise a global variable. Without a function, or for a name with `::`, finds a global
+    /// variable.
     ///
     /// # Errors
     /// If there is no such variable. The error is [`PathError::NotInScope`] if the function has the

@@ -33,7 +33,8 @@ const NONE: Limits = Limits {
 
 impl Variables<'_> {
     /// Returns the contents of a smart pointer, an optional, a cell or a lock. Returns `None` for
-    /// anything that does not hold exactly one value.
+    /// anything that does not hold exactly one value. Fails if the value is absent, or a container
+    /// is damaged.
     pub(super) fn inside(
         &self,
         object: &Object,

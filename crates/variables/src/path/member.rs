@@ -71,8 +71,8 @@ impl Variables<'_> {
         Err(first.unwrap_or(PathError::Null))
     }
 
-    /// Returns the object to search for a member, which is a pointer's target or otherwise the
-    /// object itself.
+    /// Returns the object to search for a member. This is a pointer's target or, if `arrow` is set,
+    /// the contents of a smart pointer. Otherwise it is the object itself.
     fn owner(
         &self,
         object: Object,

@@ -1,5 +1,5 @@
-//! Formats floating-point numbers of every format. The text is the shortest decimal number that is
-//! nearer to this number than to any other number of the format.
+//! Formats floating-point numbers of every format. The text is the shortest decimal number that
+//! rounds to this number of the format.
 //!
 //! Rust formats `f32` and `f64`. The other formats use the algorithm of Steele and White (1990) in
 //! the form of Burger and Dybvig (1996, section 3). It is exact, and computes with integers of up
@@ -66,8 +66,8 @@ impl Format {
         }
     }
 
-    /// Returns the shortest decimal number that is nearer to this number than to any other of the
-    /// format, in the form in which Rust writes an `f64`.
+    /// Returns the shortest decimal number that rounds to this number of the format, in the form in
+    /// which Rust writes an `f64`. For a NaN, returns its bits.
     pub(super) fn text(self, bits: u128) -> String {
         let sign = if self.is_negative(bits) { "-" } else { "" };
         match self.class(bits) {

@@ -31,7 +31,7 @@ pub struct Number {
 pub enum Rank {
     /// A value of a signed type.
     Signed(i128),
-    /// A value of an unsigned type.
+    /// A value of any other type, such as an unsigned integer, a truth value or a pointer.
     Unsigned(u128),
     /// A value of a floating-point type, or the nearest `f64` if the type has more digits.
     Float(f64),

@@ -23,7 +23,7 @@ pub(super) fn is_character(described: &Type) -> bool {
         )
 }
 
-/// Returns the string at an address, up to a zero byte.
+/// Returns the string at an address, up to a zero byte, with at most `most` bytes.
 pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> String {
     let mut bytes = Vec::new();
     while bytes.len() < most {
@@ -53,7 +53,7 @@ pub(super) fn terminated(address: u64, most: usize, machine: &dyn Machine) -> St
     format!("{}…", quoted(&bytes))
 }
 
-/// Returns the string of `length` bytes at an address.
+/// Returns the string of `length` bytes at an address, of which at most `most` are shown.
 pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Machine) -> String {
     let shown = usize::try_from(length).unwrap_or(usize::MAX).min(most);
     let mut bytes = vec![0; shown];
@@ -65,7 +65,7 @@ pub(super) fn counted(address: u64, length: u64, most: usize, machine: &dyn Mach
 }
 
 /// Returns text in quotation marks from code units of two or four bytes, which are UTF-16 or
-/// UTF-32. Invalid units are written as numbers.
+/// UTF-32. Invalid units are written as escapes.
 pub(super) fn wide(units: &[u32], bytes: u64) -> String {
     let decoded: Vec<Result<char, u32>> = match bytes {
         2 => char::decode_utf16(units.iter().map(|unit| *unit as u16))
@@ -115,7 +115,7 @@ pub(super) fn of_bytes(held: &[u8], bytes: u64) -> Vec<u32> {
     units.map(unit).collect()
 }
 
-/// Returns the string of code units at an address, up to a zero unit.
+/// Returns the string of code units at an address, up to a zero unit, with at most `most` units.
 pub(super) fn wide_terminated(
     address: u64,
     bytes: u64,
@@ -135,8 +135,8 @@ pub(super) fn wide_terminated(
     format!("{}…", wide(&found, bytes))
 }
 
-/// Returns the text at the beginning of an array of code units, without trailing zeros, or `None`
-/// if the array does not begin with text.
+/// Returns an array of code units as text, without trailing zeros, or `None` if the array does not
+/// begin with text. `more` means that the array has more units.
 pub(super) fn wide_array(units: &[u32], bytes: u64, more: bool) -> Option<String> {
     let end = units.iter().rposition(|unit| *unit != 0);
     let all = &units[..end.map_or(0, |last| last + 1)];

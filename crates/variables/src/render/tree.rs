@@ -6,20 +6,22 @@ use afterimage_ids::grouped;
 
 use crate::PathError;
 
-/// Limits on the shown part of a value. Omitted parts are counted ([`Rendered::omitted`]).
+/// Limits on the shown part of a value. Omitted members and elements are counted
+/// ([`Rendered::omitted`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum nesting of records, arrays and followed pointers.
     pub depth: u8,
-    /// The number of elements of an array.
+    /// The maximum number of elements of an array or a container.
     pub elements: u64,
-    /// The number of bytes of a string, or 0 to show no strings.
+    /// The maximum number of bytes or code units of a string. With 0, character arrays are shown
+    /// element by element, and pointers to characters without their text.
     pub string: usize,
-    /// The number of pointers followed in a row.
+    /// The maximum number of pointers followed in a row.
     pub pointers: u8,
     /// Whether to show the text to which a character pointer points.
     pub pointed: bool,
-    /// The total number of parts.
+    /// The maximum total number of parts.
     pub parts: usize,
 }
 
@@ -44,8 +46,9 @@ impl Default for Limits {
 /// A value or a part of a value, in displayed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The member's name, `[3]` for an element, or `*` for a pointer's target. `None` for the whole
-    /// value.
+    /// The member's name, `<Base>` for a base class, `[3]` for an element, the key for a map's
+    /// element, or `*` for a pointer's target. `None` for the whole value and for anonymous
+    /// members.
     pub name: Option<String>,
     /// The type's name.
     pub type_name: String,

@@ -87,7 +87,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(TypeKind::Record(Arc::new(record)))
     }
 
-    /// Reads a member that every object of its class contains.
+    /// Reads a member. Returns `None` for a static member, which objects do not contain.
     fn member(&self, entry: &Entry<'a>) -> Result<Option<Member>, DebugError> {
         if entry.flag(gimli::DW_AT_external) || entry.flag(gimli::DW_AT_declaration) {
             return Ok(None);
@@ -147,7 +147,8 @@ impl<'a> Reader<'_, 'a> {
 
     /// Returns the first bit of a bit-field from its form in DWARF 2 and 3, which counts from the
     /// most significant bit of the containing integer. A packed bit-field that extends beyond this
-    /// integer begins below 0.
+    /// integer begins below 0. Without this form, the bit-field begins with the member's first
+    /// byte.
     fn old_bit_offset(
         &self,
         entry: &Entry<'a>,
@@ -174,7 +175,7 @@ impl<'a> Reader<'_, 'a> {
         Ok(first())
     }
 
-    /// Returns the discriminants that select a variant.
+    /// Returns the discriminants that select a variant, or none for the default variant.
     fn when(&self, entry: &Entry<'a>) -> Vec<(u128, u128)> {
         if let Some(value) = entry.value(gimli::DW_AT_discr_value).and_then(constant) {
             return vec![(value, value)];

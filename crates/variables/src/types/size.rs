@@ -8,8 +8,8 @@ use crate::debug::Debug;
 /// chains of that length.
 pub(crate) const CHAIN: usize = 256;
 
-/// Returns the size of a value in bytes, or `None` for functions, incomplete types and arrays of
-/// unknown length.
+/// Returns the size of a value in bytes, or `None` for `void`, functions, incomplete types and
+/// arrays of unknown length.
 pub(crate) fn size(
     types: &Types,
     debug: &Debug<'_>,

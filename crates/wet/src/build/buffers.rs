@@ -34,7 +34,7 @@ pub(crate) struct Label {
     pub pattern: u32,
     /// The number of the execution.
     pub execution: u64,
-    /// The number of later executions of the same node.
+    /// The number of later executions of the same node so far.
     pub age: u64,
 }
 
@@ -188,7 +188,7 @@ impl Labels {
         room.next += 1;
     }
 
-    /// Returns the length, in words, of a column's next chunk after `before` words. The first
+    /// Returns the length, in words, of a column's next chunk after `before` chunks. The first
     /// chunks are short, because most columns are short.
     fn length(before: usize) -> usize {
         8 << (2 * before.min(3))

@@ -104,8 +104,9 @@ impl Columns {
         self.buffers.size += others.len();
     }
 
-    /// Records the distant definition of a variable: the defining node, its execution, and the
-    /// number of the node's executions so far.
+    /// Records the distant definition of a variable, if it differs from the last recorded one. The
+    /// definition is the defining node, its execution, and the number of the node's executions so
+    /// far.
     #[inline]
     pub(super) fn far(&mut self, input: u32, execution: u64, (node, by, count): (u32, u64, u64)) {
         let column = self.column(input, execution);
@@ -127,7 +128,7 @@ impl Columns {
         self.buffers.size += 1;
     }
 
-    /// Records a copy at a site. `add` appends the copy's data.
+    /// Records a copy at a site. `add` appends the copy's runs.
     pub(super) fn copy(&mut self, site: u32, execution: u64, add: impl FnOnce(&mut Copies)) {
         let copies = &mut self.buffers.copies;
         let place = match self.buffers.of_site.entry(site) {

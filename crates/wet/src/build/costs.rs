@@ -17,8 +17,8 @@ fn bit(input: usize) -> Mask {
 #[derive(Debug)]
 pub(super) struct Masks {
     /// The inputs that each instruction needs. A read needs the inputs of its address and its
-    /// unchanged lanes. A write needs the inputs of the written value. Other instructions need the
-    /// inputs of their result.
+    /// unchanged lanes. A write of one value needs the inputs of that value. A fill or a copy needs
+    /// the inputs of its first two operands. Other instructions need the inputs of their result.
     pub insts: Box<[Mask]>,
     /// The inputs that each output of the node needs.
     pub outputs: Box<[Mask]>,

@@ -59,7 +59,7 @@ pub(super) struct Node {
     pub of_function: u32,
     /// The number of the node's instructions.
     pub insts: u32,
-    /// The number of tape words for an execution.
+    /// The number of tape words for an execution, without the node's number.
     pub words: u32,
     /// The number of the node's blocks.
     pub blocks: u32,
@@ -80,7 +80,7 @@ pub(super) struct Node {
 pub(super) struct Action {
     /// The inputs that the instruction needs (see [`Masks::insts`]).
     pub mask: Mask,
-    /// The number of the input (for a read) or of the site (for a write).
+    /// The number of the input in the node (for a read), or of the site (for a write).
     pub number: u32,
     /// The number of the memory or global.
     pub index: u32,
@@ -247,7 +247,7 @@ impl NodeTable {
         self.nodes.len()
     }
 
-    /// Returns the number of inputs of all nodes.
+    /// Returns the number of inputs of all nodes, including the inputs that represent events.
     pub(super) fn inputs(&self) -> usize {
         let nodes = self.nodes.values();
         let counts = nodes.map(|node| (node.count + Event::COUNT) as usize);

@@ -72,7 +72,7 @@ pub(crate) struct Builder<'a> {
     /// The parts of the current load: the number of bytes, their writer, and the number of
     /// executions of the writer's node so far.
     parts: Vec<(u8, Def, u64)>,
-    /// The number of executed instructions.
+    /// The number of instructions executed in the window by functions that are not left out.
     pub(crate) statements: u64,
     /// The number of executed blocks.
     pub(crate) time: u64,
@@ -299,7 +299,7 @@ impl<'a> Builder<'a> {
         at
     }
 
-    /// Processes the execution of a node, up to the instruction `executed`. If `TOLD` is true, the
+    /// Processes the execution of a node's first `executed` instructions. If `TOLD` is true, the
     /// node's reads are stored. Otherwise, the nodes that use the node's values must store these
     /// values.
     #[inline(always)]
@@ -517,7 +517,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Splits a range by its writers. Returns the cost.
+    /// Splits a range into `parts` by its writers. Returns the sum of the costs of these parts.
     #[inline(never)]
     fn split(&mut self, range: Range) -> u32 {
         let shadow = &mut self.memories[range.memory as usize];
@@ -607,8 +607,8 @@ impl LastWriters {
 
     /// Returns the last writer of a variable of an activation that is open at the end. Activations
     /// are numbered from the outermost. The writer is a node and its execution. For an unwritten
-    /// variable, the node is the first node of the activation. Returns `None` if there is no such
-    /// variable.
+    /// variable, the node is the first node of the activation, or stands for an earlier writer if
+    /// the activation began before the stretch. Returns `None` if there is no such variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;
         variables.get(variable as usize).copied()

@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends the epoch.
+    /// Ends the epoch. Returns `false` if the coding thread has failed.
     fn epoch(&mut self) -> bool {
         let empty = self.empty.try_recv().unwrap_or_default();
         let buffers = self.builder.take(empty);
@@ -299,8 +299,9 @@ where
     /// the code of the path's nodes.
     ///
     /// # Errors
-    /// Returns an error if the path or the log is damaged or belongs to another program, or if
-    /// `write` fails.
+    /// Returns an error if the path or the log is damaged or belongs to another program, or if the
+    /// path leaves out parts of the run. Also returns an error if a number is too large
+    /// ([`BuildError::Overflow`]), or if `write` fails.
     pub fn build<W: Send>(
         &self,
         log: LogReader,
@@ -379,10 +380,11 @@ where
         self.follow(log, None, write, Some(sinks), watch)
     }
 
-    /// Follows the run as [`build`](Self::build) does, and discards the results. With an interval
-    /// length, follows it as [`build_with_checkpoints`](Self::build_with_checkpoints) does. Returns
-    /// the number of executed blocks. A build takes at least as long as this call on any number of
-    /// processors, because only one thread can follow the run.
+    /// Follows the run up to the end of the window, as [`build`](Self::build) does, and discards
+    /// the results. With an interval length, follows it as
+    /// [`build_with_checkpoints`](Self::build_with_checkpoints) does. Returns the number of
+    /// executed blocks. A build takes at least as long as this call on any number of processors,
+    /// because only one thread can follow the run.
     ///
     /// # Errors
     /// Returns an error if the path or the log is damaged or belongs to another program.
@@ -476,12 +478,13 @@ where
 
     /// Builds a single stretch, which is the [window](Self::window). The run is followed from a
     /// snapshot, or from the start, to the stretch's beginning. The stretch is one epoch. Data that
-    /// was written before the stretch has the origin `Before`. Returns the epoch in coded form, and
-    /// the last writers in the stretch.
+    /// was written before the stretch has the origin `Before`, or `Initial` if the stretch begins
+    /// the run. Returns the epoch in coded form, and the last writers in the stretch.
     ///
     /// # Errors
     /// Returns an error if the path, the snapshots or the log are damaged or belong to another
-    /// program.
+    /// program. Also returns an error if the stretch does not begin with a node, or is too large
+    /// for one epoch.
     pub fn build_stretch(
         &self,
         log: LogReader,

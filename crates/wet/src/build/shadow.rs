@@ -28,9 +28,9 @@ pub(super) struct Shadow {
     /// Pages with entries for words, the oldest first. Some pages are listed twice, or no longer
     /// have entries for words.
     open: VecDeque<u32>,
-    /// The size in bytes of all entries for words.
+    /// The size in bytes of all entries for words and bytes.
     taken: usize,
-    /// The limit on the size of all entries for words, in bytes.
+    /// The approximate limit on `taken`, in bytes.
     room: usize,
     /// The entry of unwritten bytes.
     first: Entry,
@@ -328,7 +328,7 @@ impl Bytes {
 
 impl Shadow {
     /// Returns the shadow of an unwritten memory. `room` is the approximate limit for entries of
-    /// words, in bytes.
+    /// words and bytes, in bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             pages: Vec::new(),
@@ -524,7 +524,8 @@ impl Shadow {
         }
     }
 
-    /// Marks unwritten bytes as written before the stretch, so that they are never computed.
+    /// Replaces the limit for entries. Marks unwritten bytes as written before the stretch, so that
+    /// they are never computed.
     pub(super) fn resume(&mut self, room: usize) {
         self.room = room;
         self.first.cost = KEPT as u8;

@@ -3,9 +3,10 @@
 //!
 //! The record of an execution of a node begins with the node's number and the values of the
 //! variables that it reads. [`NodeTable`](super::known::NodeTable) determines the record's form.
-//! The addresses that the instructions access and the values that they read follow, in the order of
-//! the instructions. If the node's function has vectors, a value is two words. Events come between
-//! these records. They are calls, returns, and actions of the host.
+//! The addresses that the instructions access, the lengths of fills and copies, and the values that
+//! instructions read follow, in the order of the instructions. If the node's function has vectors,
+//! a value is two words. Events come between these records. They are calls, returns, exceptions,
+//! and actions of the host.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};
@@ -31,7 +32,7 @@ pub(super) enum Word {
     /// The host writes to a memory. The address and the length follow.
     HostWrite(u32),
     Caught(u32, u32),
-    /// A function returns values. This many two-word values follow.
+    /// A function returns values after it caught an exception. This many two-word values follow.
     Returned(usize),
 }
 

@@ -220,7 +220,7 @@ impl Activations {
     }
 
     /// Records that a variable received a result of the call that ends the innermost activation's
-    /// last node.
+    /// last node, or a value of an exception caught there.
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
         self.innermost().set(variable, cost.min(KEPT));
     }

@@ -20,8 +20,8 @@ pub(super) trait Room {
 /// evict all entries.
 pub(super) struct Cache<K, V>(Mutex<unsync::Cache<K, Arc<V>, Bytes, FxBuildHasher>>);
 
-/// Weighs entries in bytes. An entry that is larger than the limit counts as exactly the limit, so
-/// it is kept alone.
+/// Weighs entries in bytes. An entry that is larger than `most` counts as `most`, so that it fits
+/// into the cache.
 struct Bytes {
     most: u64,
 }

@@ -222,8 +222,8 @@ type StoredInterval = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run up to the first gap.
 ///
-/// Some of the data that has been read stays in memory. It takes about 1 GiB regardless of the
-/// run's length, or more if a single item is larger.
+/// Some of the data that has been read stays in memory. It takes at most about 1 GiB regardless of
+/// the run's length, or more if a single item is larger.
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,

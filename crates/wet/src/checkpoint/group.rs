@@ -44,7 +44,8 @@ impl Recorded {
         self.lines.iter().filter(|lines| lines.written != 0)
     }
 
-    /// Returns the number of stored words, which are the words last written by the guest.
+    /// Returns the number of stored words. These are the words last written by the guest, or one of
+    /// them for lines in the form `Same`.
     fn kept(&self) -> u64 {
         let kept = self
             .written()
@@ -95,10 +96,10 @@ impl Sets {
 }
 
 /// Encodes a group and its units. The group's bytes begin with a record for each interval. The
-/// record has the interval's end, the number of words written, the number of words that the host
-/// did not write last, and the lengths of its parts. The table of sites and lists follows, and then
-/// all checkpoints. For each interval, a unit holds the sets, the words that the host wrote, the
-/// words with mixed times, the forms of the lines, the times, and the lists.
+/// record has the numbers of the interval's blocks, lists, stored words and times, and the lengths
+/// of its checkpoint and its parts. The table of sites and lists follows, and then all checkpoints.
+/// For each interval, a unit holds the sets, the words that the host wrote, the words with mixed
+/// times, the forms of the lines, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
@@ -195,9 +196,10 @@ pub(super) struct Interval {
     sets: Range<usize>,
     times: Range<usize>,
     lists: Range<usize>,
-    /// The number of words that the interval wrote.
+    /// The number of the interval's lists of sites: one per written word, or one for a stretch of
+    /// whole lines.
     words: u64,
-    /// The number of these words that are stored.
+    /// The number of words whose bytes are stored.
     kept: u64,
     /// The number of times that are stored.
     count: u64,
@@ -231,8 +233,8 @@ struct Written {
 }
 
 impl Written {
-    /// Whether these lines continue `last`. This requires equal masks, and lines that are stored
-    /// individually.
+    /// Whether these lines continue `last`. This requires adjacent lines with equal masks that are
+    /// stored individually.
     fn goes_on(&self, last: &Self) -> bool {
         let all = |of: &Self| (of.told, of.lines.mask, of.by_host, of.mixed);
         self.told == LineForm::Each
@@ -240,7 +242,8 @@ impl Written {
             && self.lines.first == last.lines.end()
     }
 
-    /// Returns the number of individually stored lines before a given line.
+    /// Returns the number of individually stored lines from the first of these lines up to a given
+    /// line.
     fn lines_before(&self, key: Key) -> u64 {
         match self.told {
             LineForm::Each => key - self.lines.first,
@@ -450,8 +453,8 @@ impl Parts {
         }))
     }
 
-    /// Returns whether the host was the last to write a byte's word, or `None` if the data is
-    /// damaged.
+    /// Returns whether the host was the last to write a byte's word, with a write that covered the
+    /// whole word. Returns `None` if the data is damaged.
     pub fn is_by_host(&self, key: Key, address: u64) -> Option<bool> {
         let found = self.word(key, address)?;
         Some(found.is_some_and(|(of, word, _)| of.by_host & word != 0))

@@ -40,8 +40,8 @@ pub struct Image<'c> {
     at_once: u64,
     /// Whether all words are loaded, so that none will be missing.
     whole: bool,
-    /// The lines that `read` has read in part, each with the part's contents in the current
-    /// interval.
+    /// The lines that `read` has fetched without loading, each with the contents of its missing
+    /// words in the current interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
 
@@ -439,8 +439,8 @@ impl FileCheckpoints {
         Ok(all)
     }
 
-    /// Returns the address and length of the host's write, if the host was the last to write a
-    /// byte's word in an interval.
+    /// Returns the address and length of the host's last write to a byte in an interval. Returns
+    /// `None` unless the last write to the byte's word covered the whole word and was the host's.
     ///
     /// # Errors
     /// Returns an error if the checkpoints or the log are damaged.

@@ -10,9 +10,9 @@
 //! intervals below them read and wrote. So a search for the last interval that wrote a word before
 //! a moment examines only a few sets per level.
 //!
-//! Words written by the host are already in the log, so they are left out. Checkpoints depend only
-//! on the run, so checkpoints of parts of a run have the same bytes as checkpoints of the whole
-//! run.
+//! The bytes of words that the host wrote last are already in the log, so they are left out.
+//! Checkpoints depend only on the run, so checkpoints of parts of a run have the same bytes as
+//! checkpoints of the whole run.
 
 mod cache;
 mod file;

@@ -19,7 +19,8 @@ pub(crate) struct Intervals {
     pub(super) intervals: Vec<Recorded>,
     /// The table of the intervals' sites and lists.
     pub(super) lists: Vec<u8>,
-    /// The concatenated bytes of the words that the intervals wrote.
+    /// The concatenated bytes of the words that the intervals wrote, except words that the host
+    /// wrote last.
     pub(super) words: Vec<u8>,
 }
 
@@ -123,7 +124,7 @@ impl Recorder {
         }
     }
 
-    /// Stores the bytes of the words of some lines, except words that the host wrote.
+    /// Stores the bytes of the written words of some lines, except words that the host wrote last.
     fn keep(&mut self, machine: &Machine<'_>, lines: &Lines) {
         let (memory, address) = place_of(lines.first);
         let memory = &machine.state.memories[memory as usize].bytes[address as usize..];

@@ -95,7 +95,7 @@ impl Set {
     }
 
     /// Removes the words that another set has, and returns them. Time: O(spans of this set · log
-    /// spans of the other).
+    /// spans of the other, plus overlapping spans of the other).
     pub fn take(&mut self, other: &Set) -> Set {
         let (mut taken, mut left) = (Set::default(), Set::default());
         let mut rest = &other.spans[..];

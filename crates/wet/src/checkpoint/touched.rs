@@ -179,7 +179,7 @@ impl Each {
     }
 
     /// Records a write to one or two words by an instruction. Returns `false`, and records nothing,
-    /// if the write is not of this kind.
+    /// if the write is not of this kind or the page has times for bytes.
     #[inline(always)]
     fn write_words(
         &mut self,
@@ -446,7 +446,8 @@ impl Touched {
     }
 
     /// Appends the times of the last writes to the written words of some lines: one time per word
-    /// or, for a word with mixed times, one per byte. Unwritten bytes have time 0.
+    /// or, for a word with mixed times, one per byte. Unwritten bytes have time 0. Whole pages have
+    /// a single time.
     pub fn times(&self, lines: &Lines, times: &mut Vec<u64>) {
         let (page, first) = match self.found(lines) {
             (Page::Each(page), first) => (page, first),
@@ -467,7 +468,8 @@ impl Touched {
         }
     }
 
-    /// Appends the sites that wrote the written words of some lines, one list per word.
+    /// Appends the sites that wrote the written words of some lines, as one list per word, or a
+    /// single list for whole pages.
     pub fn lists(&self, lines: &Lines, lists: &mut Vec<u32>) {
         match self.found(lines) {
             (Page::Each(page), first) => {

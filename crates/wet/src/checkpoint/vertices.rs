@@ -21,9 +21,10 @@ pub struct Vertex {
     pub(super) after: u64,
     /// The data about all children of the vertex.
     pub(super) bytes: Vec<u8>,
-    /// For a group, the data about each child.
+    /// For a group, the data about its children's words, in units of about 1 MiB.
     pub(super) units: Vec<Vec<u8>>,
-    /// The concatenated bytes of the words that the vertex's intervals wrote.
+    /// For a group, the concatenated bytes of the words that its intervals wrote, except words that
+    /// the host wrote last.
     pub(super) words: Vec<u8>,
 }
 

@@ -24,7 +24,7 @@ type StreamKey = (u64, usize);
 /// The position of a stream, and the number of its block.
 type BlockKey = (StreamKey, u64);
 
-/// The decoded blocks that were used most recently.
+/// The blocks decoded since the cache was last full. A full cache is cleared.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     known: RefCell<HashMap<BlockKey, Rc<[u64]>, FxBuildHasher>>,

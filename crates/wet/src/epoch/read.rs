@@ -585,7 +585,7 @@ impl Before {
 /// The maximum number of runs in the copies of one write in an epoch.
 const MOST_RUNS: u64 = 1 << 28;
 
-/// The data copied by the executions of a memory copy.
+/// The origins of the data that the executions of a memory copy copied.
 #[derive(Debug)]
 pub(crate) struct CopyView<'a> {
     at: Coded<'a>,

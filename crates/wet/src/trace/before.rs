@@ -89,7 +89,7 @@ where
     }
 
     /// Returns the last writer of a place before the stretch of an execution, if the stretch was
-    /// built alone.
+    /// built alone. Returns [`Writer::Initial`] if there is none.
     ///
     /// # Errors
     /// Returns an error if an earlier stretch cannot be built, or is damaged.

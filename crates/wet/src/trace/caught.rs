@@ -85,8 +85,9 @@ where
         }))
     }
 
-    /// Returns the part of an exception that a handler may have written to a variable after a node.
-    /// `follower` returns the next execution in the same activation, if there is one.
+    /// Returns the exception that a handler caught after a node, if the handler may have written a
+    /// part of it to a variable. `follower` returns the next execution in the same activation, if
+    /// there is one.
     pub(super) fn caught(
         &self,
         code: &NodeCode,

@@ -33,8 +33,8 @@ pub struct HostCall {
 /// The calls to the host, in order, numbered from 1.
 ///
 /// Calls are read from the log on demand. Only the calls' positions in the log, and ranges that
-/// cover the memory that they read, stay in memory. This takes about a hundred bytes for every few
-/// hundred calls.
+/// cover the memory that they read, stay in memory. This takes at most about 2 KiB for each block
+/// of calls.
 #[derive(Debug, Default)]
 pub struct HostCalls {
     log: Option<Mutex<LogReader>>,

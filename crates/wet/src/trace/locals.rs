@@ -19,7 +19,7 @@ where
 {
     /// Returns the origin of a local, which is the last execution of its activation that set it, or
     /// the beginning of the activation. Returns `None` if too many other activations of the
-    /// function set it in the meantime.
+    /// function set it in the meantime, or if the path begins within the activation.
     ///
     /// The executions that set the local are counted in the grammar, so the time does not depend on
     /// the distance to the origin. The first query about a local takes O(nodes of the path), and

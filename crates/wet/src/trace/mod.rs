@@ -44,7 +44,8 @@ pub trait Epochs {
     /// The error of loading an epoch.
     type Error: std::error::Error + 'static;
 
-    /// Returns the number of blocks executed before each epoch, ascending.
+    /// Returns the number of blocks executed before each epoch, by position. The default methods
+    /// require these numbers to ascend.
     fn before(&self) -> &[u64];
 
     /// Returns the number of blocks executed by the end of the last epoch.

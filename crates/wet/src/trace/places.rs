@@ -392,7 +392,7 @@ where
         all
     }
 
-    /// Returns the node of an execution, by its time.
+    /// Returns the execution that contains block `time`, and its node.
     pub(super) fn node_at(&self, time: u64) -> Result<(Instance, Rc<Compiled>), Failure<S, E>> {
         let missing = TraceError::Damaged("an execution that does not exist");
         let instance = self.at(time)?.ok_or(missing)?;

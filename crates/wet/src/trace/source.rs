@@ -67,9 +67,9 @@ pub struct Reading {
 pub enum Writer {
     /// No writer, so that the bytes have the module's initial contents.
     Initial,
-    /// The host, in a call by the guest.
+    /// The host, in a call to it.
     Host {
-        /// The number of the guest's call, from 1.
+        /// The number of the call among all calls to the host, from 1.
         call: u64,
     },
     /// An instruction of the guest.
@@ -402,7 +402,7 @@ where
         )
     }
 
-    /// Returns the stored data about a variable's distant definition.
+    /// Returns the step to a variable's distant definition, or `None` if no definition is stored.
     fn far(
         &self,
         at: Instance,

@@ -7,9 +7,10 @@ use crate::{Grammar, Kind, Root, Rule, Symbol};
 /// The overhead of a rule, in symbols.
 const HEADER: u64 = 1;
 
-/// Removes sequences whose rules cost more than they save. These include all sequences that are
-/// used once ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in
-/// sequences", 1997). The remaining rules are renumbered, also in `root`. Time: linear.
+/// Removes sequences whose rules cost more than they save. These include sequences that are used
+/// once ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in
+/// sequences", 1997). Sequences that a repetition or the root names remain rules. The remaining
+/// rules are renumbered, also in `root`. Time: linear.
 pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
     let inlined = inlined(grammar, root);
     let mut tidy = Grammar::default();

@@ -46,9 +46,10 @@ impl History {
         self.returned != 0
     }
 
-    /// Returns the contexts of the last node, of that node with the number of consecutive nodes
-    /// that ended there, and of the last 2, 3 and 6 nodes. Each context is a sum of products, which
-    /// can be computed in parallel. Its upper bits are well mixed.
+    /// Returns the contexts of the point where the last node ended, of the last node with the
+    /// number of consecutive nodes that ended at its point, and of the last 2, 3 and 6 nodes. Each
+    /// context is a sum of products, which can be computed in parallel. Its upper bits are well
+    /// mixed.
     #[inline]
     pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
         let [first, second, third, fourth, fifth, sixth] = self.past;

@@ -33,20 +33,20 @@
 //!
 //! # Prediction
 //!
-//! Five contexts record what has followed so far. The first is the last node. The second is the
-//! last node and the number of consecutive nodes with the same end, which are the iterations of an
-//! innermost loop. The others are the last 2, 3 and 6 nodes of the activation, with the calls
-//! between them folded in. Each context remembers up to three candidates, each with the number of
-//! times that it followed.
+//! Five contexts record what has followed so far. The first is the point where the last node ends.
+//! The second is the last node and the number of consecutive nodes with the same end, which are the
+//! iterations of an innermost loop. The others are the last 2, 3 and 6 nodes of the activation,
+//! with the calls between them folded in. Each context remembers up to three candidates, each with
+//! the number of times that it followed.
 //!
-//! In most cases, only one step has ever followed in the longest context. Such a step takes one
-//! look-up and one binary decision. Otherwise, the candidates of all contexts are offered one by
-//! one, and a decision says whether the offer is right. The probability that it is right is mixed
-//! (Mahoney 2005) from two opinions. One opinion comes from the two longest contexts, and the other
-//! from the remaining contexts. A table gives each opinion for the counts of the candidate and of
-//! its competitors. So the codec learns what, for example, "seen once" means. The decisions are
-//! range coded. If no offer is right, the step is spelt out. The counts of loops are predicted in
-//! the same way, in contexts of their own.
+//! In most cases, only one step has ever followed in the longest context. If it has followed at
+//! least three times, such a step takes one look-up and one binary decision. Otherwise, the
+//! candidates of all contexts are offered one by one, and a decision says whether the offer is
+//! right. The probability that it is right is mixed (Mahoney 2005) from two opinions. One opinion
+//! comes from the two longest contexts, and the other from the remaining contexts. A table gives
+//! each opinion for the counts of the candidate and of its competitors. So the codec learns what,
+//! for example, "seen once" means. The decisions are range coded. If no offer is right, the step is
+//! spelt out. The counts of loops are predicted in the same way, in contexts of their own.
 //!
 //! The codec uses no floating point, so every machine decodes the same segment.
 
@@ -111,7 +111,7 @@ pub struct Limits {
     pub nodes: u32,
     /// The number of functions. A segment that names a higher function is refused.
     pub functions: u32,
-    /// The number of activations that are open at the beginning.
+    /// The maximum number of activations that are open at the beginning.
     pub open: usize,
 }
 
@@ -163,7 +163,8 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     out
 }
 
-/// Returns the coded steps of a segment, according to the cheaper of the two plans.
+/// Returns the coded steps of a segment, and the plan that they follow. A plan with far fewer steps
+/// is preferred unless it takes clearly more bytes.
 fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8>, Plans) {
     let coded = |plans: Plans| {
         let mut model = Model::new(contexts, bounds);
@@ -239,7 +240,8 @@ pub fn decode(
 /// and neighbours in the root are merged.
 ///
 /// # Errors
-/// Returns an error if the segment executes more than 2^64 nodes, or exceeds every possible limit.
+/// Returns an error if the segment executes a node or a function 2^64 times or more, or exceeds
+/// every possible limit.
 pub fn canonical(segment: &Segment, contexts: &[NodeContext]) -> Result<Segment, CodecError> {
     let (_, plans) = coded(segment, contexts, bounds(segment));
     let limits = Limits {

@@ -49,7 +49,7 @@ pub(super) struct Model<'a> {
     tails: Vec<Tail>,
     steps: Predictor<ORDERS>,
     times: Predictor<3>,
-    /// The latest counts of loops, by the node before their end.
+    /// The latest counts of loops, by the point where the last node of their body ends.
     last_times: Vec<u64>,
     /// The iteration count of the last loop.
     latest_times: u64,
@@ -61,7 +61,8 @@ pub(super) struct Model<'a> {
 impl<'a> Model<'a> {
     pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
         let bits = bounds.table_bits;
-        // The lowest order has one context for each node, so its table need not be larger.
+        // The lowest order has at most a few contexts for each node, so its table need not be
+        // larger.
         let low = bits
             .min(u32::BITS - bounds.nodes.leading_zeros() + 2)
             .max(4);

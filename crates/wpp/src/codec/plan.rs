@@ -16,9 +16,9 @@ const LONGEST_DISSOLVED: u32 = 256;
 const SHORTEST_NAMED: u32 = 4;
 /// Repetitions of up to this many steps are unrolled.
 const MOST_UNROLLED: u64 = 4;
-/// We try naming nearly all sequences if that reduces the number of steps by at least this factor.
-/// In interpreters, for example, it also takes fewer bytes, because their sequences recur so often
-/// that each is predicted well.
+/// Naming nearly all sequences is tried if that reduces the number of steps by at least this
+/// factor. In interpreters, for example, it also takes fewer bytes, because their sequences recur
+/// so often that each is predicted well.
 const FAR_LESS: u64 = 3;
 /// The largest number of steps, unless the segment has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;

@@ -26,10 +26,11 @@ struct First {
 
 /// Codes tokens in sequence, each in `N` contexts (three to five), the most specific last.
 ///
-/// In most cases, only one token has ever followed in the most specific context. Such a token takes
-/// one look-up and one decision. Other tokens are searched for among the candidates of all
-/// contexts. A candidate's probability mixes two opinions. One comes from the two most specific
-/// contexts together, and the other from the remaining contexts.
+/// In most cases, only one token has ever followed in the most specific context. If it has followed
+/// at least [`SURE`] times, such a token takes one look-up and one decision. Other tokens are
+/// searched for among the candidates of all contexts. A candidate's probability mixes two opinions.
+/// One comes from the two most specific contexts together, and the other from the remaining
+/// contexts.
 pub(super) struct Predictor<const N: usize> {
     tables: [Table; N],
     /// The probability that the only successor follows again, by how often it has followed.
@@ -68,7 +69,8 @@ impl<const N: usize> Predictor<N> {
     }
 
     /// Offers the candidates, beginning with the most specific context, and codes whether each is
-    /// the token. Skips tokens that are not allowed at this point.
+    /// the token. Skips tokens that are not allowed at this point. Returns `None` if no offer is
+    /// right.
     #[inline]
     pub(super) fn code(
         &mut self,

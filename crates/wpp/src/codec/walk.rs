@@ -1,4 +1,5 @@
-//! Walks over a segment and visits the definition of every rule at its first occurrence.
+//! Walks over a segment. Visits the definition of a named rule at its first occurrence, and of any
+//! other rule at every occurrence.
 
 use afterimage_ids::{RuleId, SecondaryMap};
 
@@ -23,7 +24,7 @@ pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)
 struct Walk<'a> {
     grammar: &'a Grammar,
     plans: &'a Plans,
-    /// The numbers of the rules that have ended, plus 1.
+    /// The numbers of the named rules that have ended, plus 1.
     numbers: SecondaryMap<RuleId, u32>,
     ended: u32,
     stack: Vec<Open>,

@@ -16,8 +16,8 @@ enum Before {
 
 impl<S: Segments> Cursor<'_, S> {
     /// Moves to the previous execution in the same activation, skipping its callees. Returns `None`
-    /// if the activation, or the path, begins with the current execution. The cursor then does not
-    /// move.
+    /// if the activation, or the path, begins with the current execution, or the cursor is at no
+    /// execution. The cursor then does not move.
     ///
     /// A step takes O(depth of the grammar), regardless of how much the callees executed. If
     /// callees are open at the beginning or the end of a segment, a step may examine each item of

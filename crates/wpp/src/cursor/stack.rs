@@ -23,8 +23,8 @@ impl SymbolOccurrence {
         inner.or_else(|| self.measured.functions[self.item])
     }
 
-    /// Returns the open activations, outermost first. Time: linear in their number and in the
-    /// length of the segment's root.
+    /// Returns the open activations, outermost first. Time: linear in their number, in the length
+    /// of the segment's root and in the number of earlier segments.
     pub(super) fn stack<S: Segments>(
         &self,
         path: &WholePath<S>,
@@ -78,8 +78,8 @@ impl SymbolOccurrence {
         }
     }
 
-    /// Returns the number of blocks executed until the innermost activation ends, or until the path
-    /// ends if no activation is open. Returns `None` if the activation does not end.
+    /// Returns the number of blocks executed until the innermost activation ends. Returns `None` if
+    /// the activation does not end, or no activation is open.
     pub(super) fn activation_end<S: Segments>(
         &self,
         path: &WholePath<S>,

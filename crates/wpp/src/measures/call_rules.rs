@@ -47,7 +47,8 @@ impl CallRules {
     }
 }
 
-/// Counts the occurrences of each rule in a segment. Time: linear in the grammar.
+/// Counts the occurrences of each rule in a segment. Occurrences inside rules without calls are not
+/// counted. Time: linear in the grammar.
 ///
 /// The counts of calls fit in 64 bits, because the segment's counts have been verified. Other
 /// counts may saturate, but are never used.

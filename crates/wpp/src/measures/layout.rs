@@ -59,7 +59,7 @@ const LONG: u32 = 8;
 /// The rule is an activation or contains activations.
 const CALLS: u32 = 16;
 
-/// Rules with more symbols than this have a directory.
+/// Rules with more symbols than this have a directory, unless they execute nothing.
 const SHORT: usize = 32;
 
 /// Up to this many symbols are searched linearly. A linear search examines more symbols than a
@@ -333,7 +333,8 @@ impl Layout {
         }
     }
 
-    /// Returns the number of blocks that a rule executes before its symbol `at`, counted from 0.
+    /// Returns the number of blocks that a rule's symbols execute up to and including symbol `at`,
+    /// counted from 0. For a repetition, counts the first round.
     pub(crate) fn end(&self, rule: RuleId, at: usize) -> u64 {
         let body = self.body(self.places[rule]);
         self.end_at(body.first + at as u32, body.is_wide())

@@ -24,7 +24,7 @@ const ROOT: u32 = u32::MAX;
 
 /// The occurrences of each symbol, in the order of the rules.
 pub(crate) struct Uses {
-    /// The number of nodes.
+    /// A number above the numbers of all executed nodes.
     nodes: usize,
     /// The end of each symbol's list of occurrences. The nodes come first, and then the rules.
     ends: Vec<u32>,

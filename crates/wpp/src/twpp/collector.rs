@@ -88,7 +88,7 @@ impl Collector {
     /// [`Self::again`].
     ///
     /// # Errors
-    /// Returns an error if no call is open, or there are too many different calls.
+    /// Returns an error if no call is open, or there are too many different calls or path traces.
     pub fn leave(&mut self) -> Result<CallId, EventError> {
         let Some(depth) = self.depth.checked_sub(1) else {
             return Err(EventError::NoActivation(Outside::Leave));
@@ -143,7 +143,8 @@ impl Collector {
     /// not having returned.
     ///
     /// # Errors
-    /// Returns an error if there are too many different calls, or more calls than any run can have.
+    /// Returns an error if there are too many different calls or path traces, or more calls and
+    /// blocks than any run can have.
     pub fn finish(mut self) -> Result<Wpp, EventError> {
         let open = self.depth as u64;
         while self.depth > 0 {

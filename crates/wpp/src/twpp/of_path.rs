@@ -45,7 +45,7 @@ pub enum CollectError<E> {
 ///
 /// # Errors
 /// Returns an error if a segment cannot be read, something was left out of the path, or there are
-/// too many different traces.
+/// too many different calls or path traces, or too many calls and blocks.
 pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::Error>> {
     let mut collector = Collector::new();
     let mut open: Vec<FuncId> = Vec::new();

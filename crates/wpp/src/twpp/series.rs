@@ -67,8 +67,9 @@ impl fmt::Display for Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("integer {at} does not continue an ascending sequence of entries l, l:h or l:h:s")]
 pub struct SeriesError {
-    /// The position of the offending integer, from 0. If the last entry has no end, this is the
-    /// number of integers.
+    /// The position, from 0, of the first integer of an invalid entry. If an entry does not end
+    /// within three integers, this is the position after those integers, which may be the number of
+    /// all integers.
     pub at: usize,
 }
 

@@ -29,7 +29,8 @@ pub struct Summary {
 }
 
 impl Segment {
-    /// Returns the summary of the segment. Time: linear in the root's length.
+    /// Returns the summary of the segment. Time: linear in the length of the root and of the
+    /// counts.
     pub fn summary(&self) -> Summary {
         let items = |wanted: fn(&Root) -> bool| {
             let count = self.root.iter().filter(|item| wanted(item)).count();

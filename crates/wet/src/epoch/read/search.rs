@@ -69,7 +69,7 @@ impl Labels<'_> {
             .is_some_and(|piece| piece.executions.ages)
     }
 
-    /// Returns the labels of these executions that may name the definition sought, in order. Takes
+    /// Appends the labels of these executions that may name the definition sought, in order. Takes
     /// O(labels), and decodes one block at a time.
     ///
     /// # Errors
@@ -158,7 +158,8 @@ impl Labels<'_> {
 
 impl CopyView<'_> {
     /// Finds the executions that copied the data sought. Appends the execution and the number of
-    /// bytes for each copied element. Time: O(runs of the copies).
+    /// bytes for each run with the data sought, or for its one element with this data. Time: O(runs
+    /// of the copies).
     ///
     /// # Errors
     /// Returns an error if the stored data is damaged.

@@ -261,8 +261,8 @@ where
         self.give_on(given, stack)
     }
 
-    /// Adds the frame of the caller, if the caller's results matter. Returns whether the frame was
-    /// added.
+    /// Adds the frame of the caller, if there is no frame and the caller's results matter. Returns
+    /// whether there is a frame.
     fn caller(
         &mut self,
         depth: usize,

@@ -318,8 +318,8 @@ where
         Ok(executed)
     }
 
-    /// Returns the executions of a node that begin in a stretch. The result may include executions
-    /// around the stretch if that is faster.
+    /// Returns the executions of a node that begin in a stretch. If `roughly`, all executions are
+    /// returned, because that is faster.
     fn executions(
         &self,
         stretch: Stretch,

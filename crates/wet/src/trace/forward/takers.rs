@@ -18,7 +18,7 @@ pub struct TakenBy {
     /// The node that contains the use.
     pub node: NodeId,
     /// The position of the instruction, or `None` for the call at the node's end. If the run ends
-    /// inside the node, the use is reported even if it was not attempted.
+    /// after the node's last instruction, the call is reported even if it was not attempted.
     pub inst: Option<usize>,
     /// The place from which the value is read.
     pub place: TableOrSize,

@@ -14,7 +14,8 @@ pub(super) const VERSION: u32 = 1;
 /// the compressed and plain lengths of the call graph, and its checksum. The last field is the
 /// checksum of the other fields and the directory.
 pub(super) const HEADER: usize = 40;
-/// The size of an entry in bytes. An entry holds the fields of a [`DirectoryEntry`].
+/// The size of an entry in bytes. An entry holds the fields of a [`DirectoryEntry`], and four bytes
+/// that are 0.
 pub(super) const ENTRY: usize = 40;
 
 /// The contents of the header.

@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
     /// Returns the sizes of the parts in bytes. Time: O(functions).
     ///
     /// # Errors
-    /// Returns an error if a function's block has an invalid beginning.
+    /// Returns an error if a function's block is cut off, or has an invalid beginning.
     pub fn sizes(&self) -> Result<FileSizes, FileError> {
         let mut sizes = FileSizes {
             directory: (HEADER + ENTRY * self.directory.len()) as u64,

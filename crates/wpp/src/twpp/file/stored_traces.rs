@@ -57,7 +57,7 @@ impl<'a> StoredTraces<'a> {
         Ok((trace, &self.dictionaries[path.dictionary as usize]))
     }
 
-    /// Returns all path traces, with every timestamp checked. Time: O(bytes).
+    /// Returns all path traces, each checked as by [`parts`](Self::parts). Time: O(bytes).
     ///
     /// # Errors
     /// Returns an error if a trace is damaged, or all traces together execute more blocks than a

@@ -62,7 +62,7 @@ impl Fingerprint {
         }
     }
 
-    /// Returns the fingerprint of this sequence repeated `rounds` times. Time: O(log n).
+    /// Returns the fingerprint of this sequence repeated `rounds` times. Time: O(log rounds).
     pub(super) fn repeated(self, mut rounds: u64) -> Self {
         let (mut result, mut power) = (Self::EMPTY, self);
         while rounds > 0 {
