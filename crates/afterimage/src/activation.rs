@@ -154,7 +154,7 @@ impl AnalysedCall<'_, '_> {
         }
         for pair in watched.windows(2) {
             let found = gathered.get_mut(&key(&pair[0].line));
-            let (_, line) = found.context("a line that was not gathered")?;
+            let (_, line) = found.context("a line is missing from the activation")?;
             for one in pair[1].changed.iter().flatten().flatten() {
                 change(&mut line.changed, one);
             }
@@ -169,7 +169,7 @@ impl AnalysedCall<'_, '_> {
             };
             if (*time, *op) < until {
                 let found = gathered.get_mut(&key(&arrival.line));
-                let (_, line) = found.context("a line that was not gathered")?;
+                let (_, line) = found.context("a line is missing from the activation")?;
                 self.add(line, *time, did)?;
             }
         }

@@ -86,7 +86,7 @@ pub struct DepsExecution {
     pub own: Option<OwnPlace>,
 }
 
-/// An execution of a statement in question.
+/// An execution about which the query asks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsStatement {
     /// The statement and its time.
@@ -258,7 +258,7 @@ impl DepsUsers {
     }
 }
 
-/// A use that depends on an execution.
+/// A dependent of an execution, and the part of it that depends.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
     /// The part of the dependent that depends on the execution, named like the `role` of a

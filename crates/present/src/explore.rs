@@ -36,7 +36,7 @@ pub struct FilesEntry {
     pub library: bool,
     /// The number of its lines with code.
     pub lines: u64,
-    /// The number of these lines that were executed.
+    /// The number of its executed lines.
     pub executed: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,

@@ -388,13 +388,13 @@ pub(crate) fn divergence_sentence(
         (None, Some(decided)) => {
             let [of_a, of_b] = decided.map(|other| {
                 if other {
-                    "unlike the first one"
+                    "differently from execution 1"
                 } else {
-                    "like the first one"
+                    "the same way as execution 1"
                 }
             });
             format!(
-                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} execution {number_a} of {place} {of_a}{likely}"
+                "{what} at t={time}: {text}: execution {number} went {of_b}, and in {other} execution {number_a} of {place} went {of_a}{likely}"
             )
         }
         (None, None) => {

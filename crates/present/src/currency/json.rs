@@ -106,10 +106,11 @@ pub struct CurrencyStop {
     /// The reason, for `not available` and `not comparable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The code that gave a different value, for `not told` if counting found a counterpart.
+    /// The code that gave a different value, if this is the reason for `not told`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<CurrencyDiffers>,
-    /// The code that cannot be distinguished, for `not told` if counting found a counterpart.
+    /// The code whose executions in a block cannot be distinguished, if this is the reason for `not
+    /// told`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<CurrencyAlike>,
 }
@@ -154,7 +155,7 @@ pub struct CurrencyDiffers {
     pub unoptimised: TypedValue,
 }
 
-/// Code whose executions in a block cannot be distinguished.
+/// Code whose executions in one block cannot be distinguished from each other.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyAlike {
     /// Its column, if known.
