@@ -50,7 +50,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub by_name: bool,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all of these rows.
+    /// Whether `rows` is complete: `--limit` left out no row.
     pub complete: bool,
     /// The number of functions or lines without a row because they ran in neither profile.
     pub never: usize,
@@ -103,7 +103,7 @@ pub struct CompareFunction {
 /// The activity of a function.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CompareActivity {
-    /// Its index in that program.
+    /// The function's index in its program.
     pub index: u32,
     /// Its activations.
     pub entries: u64,

@@ -402,14 +402,14 @@ pub struct DataflowDecided {
     /// meet and choose one of the fact's values. With `open`, nothing decided the fact before the
     /// beginning or end of the call.
     pub kind: &'static str,
-    /// The number of decisions.
+    /// The number of executions that the site decided.
     pub times: u64,
-    /// The executions, numbered from 1 in order of time, as series `[first, last, stride, times]`.
-    /// A series repeats the executions from `first` to `last` every `stride`, `times` times in
-    /// total.
+    /// The executions that the site decided, numbered from 1 in order of time, as series `[first,
+    /// last, stride, times]`. A series repeats the executions from `first` to `last` every
+    /// `stride`, `times` times in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
-    /// Whether `instances` lists all these executions.
+    /// Whether `instances` lists all executions that the site decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_instances: Option<bool>,
 }
@@ -427,10 +427,10 @@ pub enum DataflowPlace {
     },
 }
 
-/// The execution in question.
+/// The only execution that the question was about.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowOne {
-    /// Its number.
+    /// The execution's number, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
@@ -444,9 +444,9 @@ pub struct DataflowOne {
 /// arithmetic series `[first, last, step]`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {
-    /// The number of calls that took it.
+    /// The number of calls that took the path trace.
     pub calls: u64,
-    /// The number of blocks that each of these calls executed itself.
+    /// The number of blocks that each call that took the path trace executed itself.
     pub blocks: u64,
     /// The blocks at which the operator was executed.
     pub executions: Vec<[u64; 3]>,

@@ -135,7 +135,7 @@ pub struct Dependence {
     /// The bytes that the host read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
-    /// The first of these bytes, in hexadecimal.
+    /// The first of the bytes read, in hexadecimal.
     #[serde(serialize_with = "contents", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<String>")]
     pub contents: Vec<u8>,

@@ -151,7 +151,7 @@ pub struct SourceWay {
     /// Its name: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, directions to the
     /// same place are combined: `table 1, table 3`.
     pub kind: String,
-    /// The count.
+    /// The number of executions that took this direction.
     pub count: u64,
 }
 
@@ -162,14 +162,14 @@ pub struct FlowDocument {
     pub function: Function,
     /// The stretch.
     pub range: SourceRange,
-    /// Its blocks.
+    /// The function's blocks.
     pub blocks: Vec<FlowBlock>,
-    /// Its edges, as `cfg` lists them.
+    /// The function's edges, as `cfg` lists them.
     pub edges: Vec<FlowEdge>,
     /// The number of calls that begin in the stretch.
     pub calls: u64,
-    /// The paths of these calls from beginning to end, the most frequent first; `null` if there are
-    /// too many calls to examine.
+    /// The paths of the calls that begin in the stretch, from beginning to end, the most frequent
+    /// first; `null` if there are too many calls to examine.
     pub traces: Option<Vec<FlowTrace>>,
     /// The maximum number of calls for which paths are listed.
     pub most: u64,
@@ -211,7 +211,7 @@ pub struct FlowTrace {
     pub trace: u64,
     /// The number of calls in the stretch that took it.
     pub calls: u64,
-    /// The number of these calls that never returned.
+    /// The number of calls in the stretch that took the path and never returned.
     pub unfinished: u64,
     /// The number of its blocks.
     pub length: u64,
@@ -227,21 +227,21 @@ pub struct InfluenceDocument {
     /// Whether only values were followed, without control dependences or the computation of
     /// addresses.
     pub thin: bool,
-    /// Its value.
+    /// The byte's value.
     pub value: u8,
-    /// Its address in memory 0.
+    /// The byte's address in memory 0.
     pub address: u64,
-    /// The time of the block that ends with the call that read it.
+    /// The time of the block that ends with the call that read the byte.
     pub t: u64,
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The bytes of output that depend on it, in order of output.
+    /// The bytes of output that depend on the byte, in order of output.
     pub outputs: Vec<InfluencedOutput>,
-    /// The number of statements that depend on it.
+    /// The number of statements that depend on the byte.
     pub statements: u64,
-    /// The number of executions of these statements.
+    /// The number of executions of statements that depend on the byte.
     pub executions: u64,
-    /// The lines with such statements.
+    /// The lines with statements that depend on the byte.
     pub lines: Vec<SliceLine>,
 }
 
@@ -326,7 +326,7 @@ pub struct MomentDocument {
     pub arrival: Option<u64>,
     /// The number of arrivals at the line.
     pub arrivals: Option<u64>,
-    /// Whether the moment is right before the first operator of this arrival, so that
+    /// Whether the moment is right before the first operator of the latest arrival, so that
     /// `line#arrival` names the same moment.
     pub arrives: bool,
 }

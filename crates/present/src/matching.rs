@@ -448,14 +448,14 @@ pub struct MatchDivergence {
     pub likely: f32,
     /// The number of the first differing execution, in each version.
     pub numbers: [u64; 2],
-    /// The bits of the values of these executions, in hexadecimal.
+    /// The bits of the differing value or argument in each version, in hexadecimal.
     pub bits: [String; 2],
     /// The numbers of the differing arguments, from 1, if the statements are calls.
     pub arguments: Option<[u32; 2]>,
     /// Whether the outcome in each version differs from the outcome of the statement's first
     /// execution, for tests and branches.
     pub decided_otherwise: Option<[bool; 2]>,
-    /// The times of the two executions.
+    /// The time of the first differing execution, in each version.
     pub t: [u64; 2],
 }
 

@@ -208,7 +208,7 @@ struct WithoutLines<'r> {
     function: &'r str,
     /// The number of statements.
     statements: u64,
-    /// The number of executions of these statements.
+    /// The number of executions of statements in the slice.
     executions: u64,
     /// For the statement with the most executions in the slice, the number of these executions and
     /// of all its executions.

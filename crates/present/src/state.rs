@@ -352,7 +352,7 @@ pub struct StateDocument {
     /// The source variables that exist for the whole run, with `--globals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// The number of these variables that were left out.
+    /// The number of source variables that exist for the whole run, but were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// The results of the invoked function, if the moment is its end.

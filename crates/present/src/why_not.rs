@@ -18,11 +18,11 @@ use crate::{PresentError, Render, Style, WhyEntry, WhyPlace};
 pub struct WhyNotReport {
     /// The place as named by the user.
     pub at: String,
-    /// The time after which it was not executed; 0 for the whole run.
+    /// The time after which the place was not executed; 0 for the whole run.
     pub after: u64,
-    /// The executions up to this time, if there are any.
+    /// The executions of the place up to the time `after`, if there are any.
     pub before: Option<WhyNotBefore>,
-    /// Why it was not executed.
+    /// Why the place was not executed.
     pub cause: WhyNotCause,
     /// The origin of the deciding value, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
@@ -38,7 +38,7 @@ impl Document for WhyNotReport {
     type Row = NoRows;
 }
 
-/// The executions of a place before the part of the run in question.
+/// The executions of a place before the part of the run that the question was about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotBefore {
     /// Whether arrivals at the line are counted instead of executions of its blocks.

@@ -58,17 +58,18 @@ impl From<[u64; 2]> for CurrencyArrivals {
 /// The number of stops by verdict.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyCounts {
-    /// Stops at which the shown value is the value that the source implies.
+    /// The number of stops at which the shown value is the value that the source implies.
     pub current: u64,
-    /// Stops at which the shown value differs from the value that the source implies.
+    /// The number of stops at which the shown value differs from the value that the source implies.
     pub not_current: u64,
-    /// Stops at which nothing is shown.
+    /// The number of stops at which nothing is shown.
     pub not_available: u64,
-    /// Stops at which the source has not assigned the variable yet.
+    /// The number of stops at which the source has not assigned the variable yet.
     pub not_set: u64,
-    /// Stops at which it is unknown whether the shown and the expected value are the same.
+    /// The number of stops at which it is unknown whether the shown and the expected value are the
+    /// same.
     pub not_comparable: u64,
-    /// Stops whose corresponding moment in the unoptimised run is unknown.
+    /// The number of stops whose corresponding moment in the unoptimised run is unknown.
     pub not_told: u64,
 }
 

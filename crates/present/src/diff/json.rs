@@ -51,7 +51,7 @@ impl Document for DiffDocument {
 pub struct DiffSide {
     /// The recording.
     pub file: String,
-    /// The number of blocks it executed.
+    /// The number of executed blocks.
     pub length: u64,
 }
 
@@ -165,9 +165,9 @@ pub struct DiffOutput {
     pub descriptor: u32,
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// Its line in the output, from 1.
+    /// The line of the output in which the first differing byte is, from 1.
     pub output_line: u64,
-    /// The bytes of that line before the difference.
+    /// The bytes that precede the difference in its line of output.
     pub before: Vec<u8>,
     /// The output of the first run; `null` if its output ends earlier.
     pub a: Option<DiffWritten>,

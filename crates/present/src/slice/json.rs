@@ -61,10 +61,10 @@ pub struct SliceLine {
     pub source: Position,
     /// The number of its operators in the slice.
     pub statements: usize,
-    /// The largest number of executions of one of these operators in the slice. With `--algorithm
-    /// edges` and `nodes`, all executions count.
+    /// The number of executions in the slice of the operator of the line that has the most. With
+    /// `--algorithm edges` and `nodes`, all executions count.
     pub sliced: u64,
-    /// The number of all executions of this operator.
+    /// The number of all executions of the operator that `sliced` counts.
     pub executed: u64,
     /// Whether the slice begins at this line.
     pub criterion: bool,

@@ -95,9 +95,9 @@ pub struct PathRow {
 pub struct LeftOutRow {
     /// The time of the first block.
     pub t: u64,
-    /// The function of these blocks.
+    /// The function of the blocks that were left out.
     pub function: Function,
-    /// The number of these blocks.
+    /// The number of blocks that were left out.
     pub left_out: u64,
 }
 

@@ -85,7 +85,7 @@ pub struct LineRow {
     /// parameters. Absent if they are unknown or were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
-    /// Why these variables are unknown.
+    /// Why the variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
