@@ -90,9 +90,9 @@ pub enum CompareRow {
 pub struct CompareFunction {
     /// Its name.
     pub name: String,
-    /// Its activity in A; `null` if that program does not have the function.
+    /// Its activity in A; `null` if the program of A does not have the function.
     pub a: Option<CompareActivity>,
-    /// Its activity in B; `null` if that program does not have the function.
+    /// Its activity in B; `null` if the program of B does not have the function.
     pub b: Option<CompareActivity>,
     /// The number of instructions in B divided by the number in A; `null` if A has none.
     pub ratio: Option<f64>,
@@ -105,9 +105,9 @@ pub struct CompareFunction {
 pub struct CompareActivity {
     /// The function's index in its program.
     pub index: u32,
-    /// Its activations.
+    /// The number of the function's activations.
     pub entries: u64,
-    /// The number of instructions executed in it, without callees.
+    /// The number of instructions executed in the function, without callees.
     pub instructions: u64,
 }
 
@@ -127,9 +127,9 @@ pub struct CompareLine {
 /// The activity of a line.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CompareArrivals {
-    /// The number of arrivals at it.
+    /// The number of arrivals at the line.
     pub count: u64,
-    /// The number of executed instructions that come from it.
+    /// The number of executed instructions that come from the line.
     pub instructions: u64,
 }
 

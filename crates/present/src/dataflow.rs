@@ -436,7 +436,7 @@ pub struct DataflowOne {
     pub t: u64,
     /// The position of its block among the blocks that its call executed itself.
     pub block_of_call: u64,
-    /// The index of its entry in `decided`, from 0.
+    /// The index in `decided` of the site that decided the execution, from 0.
     pub decided: Option<usize>,
 }
 

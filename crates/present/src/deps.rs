@@ -229,7 +229,7 @@ pub struct HostGave {
     pub import: String,
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The number of the result, from 1; absent for a write to memory.
+    /// The number of the result of the host call, from 1; absent for a write to memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<u32>,
     /// The place of the call; absent if the host acted on its own.

@@ -122,14 +122,14 @@ pub struct SourceRow {
     pub line: u32,
     /// Its text.
     pub text: String,
-    /// The number of arrivals; `null` if it has no code.
+    /// The number of arrivals; `null` if the line has no code.
     pub count: Option<u64>,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
     /// Its branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<SourceBranch>,
-    /// Whether it was executed, but not in the requested stretch.
+    /// Whether the line was executed, but not in the requested stretch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
 }
@@ -195,9 +195,9 @@ pub struct FlowBlock {
 pub struct FlowEdge {
     /// The numbers of the edges. Edges with the same two ends are counted together.
     pub edges: Vec<u32>,
-    /// The block that they leave.
+    /// The block that the edges leave.
     pub from: u32,
-    /// The block that they enter.
+    /// The block that the edges enter.
     pub to: u32,
     /// The number of executions of `from` in the stretch after which control took one of these
     /// edges. An edge that leaves a call counts only if the call also returned in the stretch.
@@ -209,7 +209,7 @@ pub struct FlowEdge {
 pub struct FlowTrace {
     /// Its number in the answer of `paths`.
     pub trace: u64,
-    /// The number of calls in the stretch that took it.
+    /// The number of calls in the stretch that took the path.
     pub calls: u64,
     /// The number of calls in the stretch that took the path and never returned.
     pub unfinished: u64,
@@ -301,7 +301,7 @@ pub struct ExecutionTime {
 /// A moment and its name.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MomentDocument {
-    /// Its name for commands: the execution of an operator if known, otherwise the time.
+    /// The moment's name for commands: the execution of an operator if known, otherwise the time.
     pub at: String,
     /// The time of its block.
     pub t: u64,

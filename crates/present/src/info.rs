@@ -28,7 +28,7 @@ pub(crate) const LEFT_OVER: &str = "were left by an interrupted addition: nothin
 pub struct InfoReport {
     /// The program's name, as the guest receives it.
     pub program: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// The exported function that was called instead of `_start`.
     pub invoke: Option<String>,
@@ -40,9 +40,9 @@ pub struct InfoReport {
     pub module_sha256: String,
     /// The time at which the recording began, in seconds since 1970-01-01 UTC.
     pub recorded_unix: u64,
-    /// The engine that ran it.
+    /// The engine that ran the program.
     pub engine: String,
-    /// The version of afterimage that recorded it.
+    /// The version of afterimage that recorded the run.
     pub tool_version: String,
     /// The ending of the run, in words; `null` if the recording was cut off or is unfinished.
     pub ending: Option<String>,

@@ -423,9 +423,9 @@ fn gave(found: &Divergence) -> [String; 2] {
         }),
         (None, Some(decided)) => decided.map(|other| {
             if other {
-                "unlike first".to_owned()
+                "differs from #1".to_owned()
             } else {
-                "like first".to_owned()
+                "same as #1".to_owned()
             }
         }),
         (None, None) => found.values.map(value),

@@ -461,8 +461,8 @@ pub struct StateVariable {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The last write to the variable's place since the call began. It may have put another value
-    /// there.
+    /// The last write to the variable's place since the call began. This write may have stored
+    /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The inlined function that it belongs to, if there is one.

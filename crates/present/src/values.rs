@@ -131,10 +131,10 @@ pub struct ValuesInstance {
 /// A value, and its role in the statement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleValue {
-    /// Empty for a result. `stored` (for an integer, only the bytes that were written), `set`,
-    /// `decided by` and `returned` are other values of a statement. A call, or a statement without
-    /// these values, has operands: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of
-    /// a data segment, or another operand.
+    /// The role of the value, empty for a result. `stored` (for an integer, only the bytes that
+    /// were written), `set`, `decided by` and `returned` are other values of a statement. A call,
+    /// or a statement without these values, has operands: `argument`, `index`, `carried`, `byte` of
+    /// a fill, `from byte` of a data segment, or another operand.
     pub role: &'static str,
     /// The value.
     #[serde(flatten)]

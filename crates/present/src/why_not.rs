@@ -65,7 +65,7 @@ pub struct WhyNotCause {
 pub enum WhyNotKind {
     /// A branch was executed, but never took the direction to the place.
     Branch {
-        /// Its last execution or, with `after`, the first execution after that time.
+        /// The last execution of the branch or, with `after`, its first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`. The execution at the end of the block of that
         /// moment is included.
@@ -81,7 +81,7 @@ pub enum WhyNotKind {
     },
     /// A call through a table never called the function.
     Table {
-        /// Its last execution or, with `after`, the first execution after that time.
+        /// The last execution of the call or, with `after`, its first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`. The execution at the end of the block of that
         /// moment is included.
@@ -92,7 +92,7 @@ pub enum WhyNotKind {
         value: Option<String>,
         /// The function.
         function: Function,
-        /// The function that it called; `null` for a host function.
+        /// The function that the call reached; `null` for a host function.
         called: Option<Function>,
     },
     /// Control took the direction to the place, but did not reach the regular end of a block or
@@ -185,7 +185,7 @@ pub struct WhyNotEnd {
 pub struct WhyNotHop {
     /// The way in which the previous step depends on this step.
     pub how: WhyNotHow,
-    /// Its operator.
+    /// The step's operator.
     pub place: WhyPlace,
 }
 

@@ -43,7 +43,7 @@ struct Question {
     node: u64,
 }
 
-/// An observer that records the times at which the bytes in question were written.
+/// An observer that records the times at which the requested bytes were written.
 #[derive(Default)]
 struct Noted {
     /// The time at which the current node began.

@@ -13,7 +13,7 @@ use crate::document::{Document, NoRows};
 pub struct CurrencyDocument {
     /// The variable, or an expression.
     pub variable: String,
-    /// Its type, if there was a value.
+    /// The variable's type, if the variable had a value.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
     /// The line as named by the user.

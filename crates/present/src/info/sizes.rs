@@ -35,7 +35,7 @@ pub struct InfoStreams {
 /// 8 for each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
-    /// The size of this form in bytes, with one control dependence for each statement.
+    /// The size of the uncompressed form in bytes, with one control dependence for each statement.
     pub bytes: u64,
     /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,

@@ -404,7 +404,7 @@ fn of_hot<'a>(
 /// The pattern, and the number of its occurrences.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundTotals {
-    /// Its parts.
+    /// The parts of the pattern.
     pub pattern: Vec<FoundPart>,
     /// The number of occurrences.
     pub count: u64,

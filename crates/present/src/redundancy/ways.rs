@@ -168,7 +168,7 @@ pub struct WaySource {
     /// The source.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// Its path.
+    /// The path in which the source was executed.
     pub path: Option<WayPath>,
 }
 

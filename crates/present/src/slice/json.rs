@@ -28,8 +28,8 @@ pub struct SliceReport {
     pub executed_lines: usize,
     /// The number of bytes of initial memory that it depends on.
     pub initial_bytes: u64,
-    /// The last write to the variable's place since the call began. It may have put another value
-    /// there.
+    /// The last write to the variable's place since the call began. This write may have stored
+    /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The lines in it.

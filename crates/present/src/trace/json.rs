@@ -21,7 +21,7 @@ pub struct TraceHead {
     pub level: &'static str,
     /// The time of the stretch's first block.
     pub first: u64,
-    /// The time of its last block.
+    /// The time of the stretch's last block.
     pub last: u64,
     /// The number of blocks that the run executed.
     pub length: u64,

@@ -75,7 +75,8 @@ pub struct LineRow {
     pub entered_t: u64,
     /// Whether it is the activation's first line.
     pub begins: bool,
-    /// The offset in the original module of the next operator; `null` if the run ended before it.
+    /// The offset in the original module of the next operator; `null` if the run ended before that
+    /// operator.
     pub offset: Option<u32>,
     /// The line.
     #[serde(serialize_with = "position")]
