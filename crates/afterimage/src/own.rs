@@ -17,7 +17,7 @@ use crate::Session;
 const STACK: usize = 64;
 
 /// The user's own line into which library code was inlined. The inner `None` stands for the user's
-/// own code, the outer `None` for library code that is not inlined into it.
+/// own code. The outer `None` stands for library code that is not inlined into the user's own code.
 type Here = Option<Option<OwnPlace>>;
 
 /// Finds lines of the user's own code, by the path alone.

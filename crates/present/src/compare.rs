@@ -50,7 +50,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub by_name: bool,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` is complete: `--limit` left out no row.
+    /// Whether `rows` contains all rows that are available without `--limit`.
     pub complete: bool,
     /// The number of functions or lines without a row because they ran in neither profile.
     pub never: usize,

@@ -44,7 +44,7 @@ pub struct FactRow {
     pub answer: FactAnswer,
     /// The first executions that each decider decided, and whether the list is complete.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
-    /// The execution in question, if the question was about only one.
+    /// The execution that the question was about, if only one.
     pub one: Option<FactInstance>,
 }
 
@@ -376,7 +376,7 @@ pub struct DataflowAnswer {
     pub holds: Option<u64>,
     /// The deciding sites, most frequent first.
     pub decided: Vec<DataflowDecided>,
-    /// The execution in question, if the question was about only one.
+    /// The execution that the question was about, if only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one: Option<DataflowOne>,
     /// The number of queries raised.
@@ -446,7 +446,7 @@ pub struct DataflowOne {
 pub struct DataflowPath {
     /// The number of calls that took the path trace.
     pub calls: u64,
-    /// The number of blocks that each call that took the path trace executed itself.
+    /// The number of blocks that a call with the path trace executed itself.
     pub blocks: u64,
     /// The blocks at which the operator was executed.
     pub executions: Vec<[u64; 3]>,

@@ -86,7 +86,7 @@ pub struct DepsExecution {
     pub own: Option<OwnPlace>,
 }
 
-/// An execution about which the query asks.
+/// An execution of a statement that the query names.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsStatement {
     /// The statement and its time.

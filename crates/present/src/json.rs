@@ -41,7 +41,7 @@ pub struct ProfileDocument<R = Vec<ProfileRow>> {
     pub totals: ProfileTotals,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` is complete: `--limit` left out no row.
+    /// Whether `rows` contains all rows that are available without `--limit`.
     pub complete: bool,
     /// The reason why the counts are not exact. Absent if they are exact.
     #[serde(skip_serializing_if = "Option::is_none")]

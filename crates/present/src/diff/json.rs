@@ -165,7 +165,7 @@ pub struct DiffOutput {
     pub descriptor: u32,
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// The line of the output in which the first differing byte is, from 1.
+    /// The number of the line of output that contains the first differing byte, from 1.
     pub output_line: u64,
     /// The bytes that precede the difference in its line of output.
     pub before: Vec<u8>,

@@ -89,7 +89,7 @@ pub struct PathsDocument<R = Vec<PathsRow>> {
     pub totals: PathsTotals,
     /// The number of rows without `--limit`.
     pub available: u64,
-    /// Whether `rows` is complete: `--limit` left out no row.
+    /// Whether `rows` contains all rows that are available without `--limit`.
     pub complete: bool,
     /// The rows.
     pub rows: R,

@@ -154,10 +154,10 @@ pub struct Way {
     pub path: Option<WayPath>,
     /// The source.
     pub from: WaySource,
-    /// The number of executions of the operator in the path `path`.
+    /// The number of executions of the operator in `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions_in_path: Option<u64>,
-    /// The number of redundant executions of the operator in the path `path`.
+    /// The number of redundant executions of the operator in `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redundant_in_path: Option<u64>,
 }

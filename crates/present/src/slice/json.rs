@@ -61,10 +61,10 @@ pub struct SliceLine {
     pub source: Position,
     /// The number of its operators in the slice.
     pub statements: usize,
-    /// The number of executions in the slice of the operator of the line that has the most. With
-    /// `--algorithm edges` and `nodes`, all executions count.
+    /// The largest number of executions in the slice among the line's operators. With `--algorithm
+    /// edges` and `nodes`, all executions count.
     pub sliced: u64,
-    /// The number of all executions of the operator that `sliced` counts.
+    /// The number of all executions of the operator that `sliced` is about.
     pub executed: u64,
     /// Whether the slice begins at this line.
     pub criterion: bool,
