@@ -138,7 +138,7 @@ fn quotient([a, b]: [u64; 2]) -> Option<f64> {
     (a > 0).then(|| b as f64 / a as f64)
 }
 
-/// Writes the ratio B/A, for people.
+/// Formats the ratio B/A, for people.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, 0] => "-".to_owned(),

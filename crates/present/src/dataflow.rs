@@ -53,7 +53,7 @@ impl FactScene<'_> {
         Shown::of(&self.steps, AccessSite { function, op })
     }
 
-    /// Writes an operator with its line: `@0x1f3 i32.load file.c:3`.
+    /// Formats an operator with its line: `@0x1f3 i32.load file.c:3`.
     fn place(&self, function: FuncId, op: OpId) -> Result<String, PresentError> {
         let shown = self.shown(function, op)?;
         let line = shown.line(&self.steps);
@@ -260,7 +260,7 @@ fn of_one(
     Ok(())
 }
 
-/// Writes the numbers of executions: `#3-#9, every 2nd from #12 to #40`.
+/// Formats the numbers of executions: `#3-#9, every 2nd from #12 to #40`.
 fn numbers(runs: &[InstanceRun], all: bool) -> String {
     let stretch = |first: u64, last: u64| {
         if first == last {

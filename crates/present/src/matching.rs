@@ -118,7 +118,7 @@ impl StatementLabel {
         plain(without_parameters(&self.function.name))
     }
 
-    /// Writes the statement: `main.c:12 in score, @0x1f3 i32.add`.
+    /// Formats the statement: `main.c:12 in score, @0x1f3 i32.add`.
     fn text(&self) -> String {
         match &self.position {
             Some(_) => format!("{} in {}, {}", self.source(), self.function(), self.place()),
@@ -405,7 +405,7 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// Writes the number of the execution in the second version, and the number in the first version if
+/// Formats the number of the execution in the second version, and the number in the first version if
 /// it differs.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {

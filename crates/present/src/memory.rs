@@ -287,7 +287,7 @@ fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     readings
 }
 
-/// Writes bytes as text, with a dot for each unprintable byte.
+/// Formats bytes as text, with a dot for each unprintable byte.
 fn text_of(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| match byte {
         b' '..=b'~' => char::from(byte),

@@ -85,7 +85,7 @@ impl RankedValues<'_> {
     }
 }
 
-/// Writes the predicate in words.
+/// Formats the predicate in words.
 fn predicate(row: &RankedValue) -> String {
     match (row.predicate, row.is_truth) {
         (Predicate::Zero, true) => "does not hold".to_owned(),

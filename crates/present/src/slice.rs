@@ -142,7 +142,7 @@ fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentE
     Ok(())
 }
 
-/// Writes ascending numbers, with ranges: `27, 28, 33-36`.
+/// Formats ascending numbers, with ranges: `27, 28, 33-36`.
 fn numbers(numbers: impl Iterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {

@@ -167,7 +167,7 @@ fn inlined_text(
     Ok(())
 }
 
-/// Writes the place of an inlined call: ` at app.rs:17`. The innermost call is number 0. The number
+/// Formats the place of an inlined call: ` at app.rs:17`. The innermost call is number 0. The number
 /// after the last call selects the activation itself. If only library code was inlined at this
 /// place, the line in the library follows.
 fn place_text(frame: &Frame, inner: usize) -> String {
@@ -184,7 +184,7 @@ fn place_text(frame: &Frame, inner: usize) -> String {
     plain(&place)
 }
 
-/// Writes the parameters among some variables.
+/// Formats the parameters among some variables.
 fn arguments<'s>(variables: impl Iterator<Item = &'s Shown>) -> String {
     let one = |v: &Shown| format!("{}={}", named(&v.name), v.brief);
     Vec::from_iter(variables.filter(|v| v.parameter).map(one)).join(", ")

@@ -178,7 +178,7 @@ pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
 }
 
 impl ValuesInstance {
-    /// Writes the effect of an execution: `stored 7 to 0x20, 4 bytes`.
+    /// Formats the effect of an execution: `stored 7 to 0x20, 4 bytes`.
     fn text(&self, memories: u32) -> String {
         let mut text = match &self.trapped {
             Some(why) => format!("trapped ({why})"),
@@ -331,7 +331,7 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Writes the row of an execution, with its value wrapped to the width of the terminal.
+/// Formats the row of an execution, with its value wrapped to the width of the terminal.
 fn row(line: &str, style: Style) -> String {
     wrapped(line, style.width, 18)
 }

@@ -134,7 +134,7 @@ fn suspicious(
     more(out, suspects.len(), top)
 }
 
-/// Writes the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
+/// Formats the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
 fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }

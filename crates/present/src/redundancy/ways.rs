@@ -113,7 +113,7 @@ fn in_path(operator: &OperatorRedundancy, path: NodeId) -> Option<&InPath> {
     operator.paths.iter().find(|p| p.path == path)
 }
 
-/// Writes the blocks and the lines of a path.
+/// Formats the blocks and the lines of a path.
 fn path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<(String, String), PresentError> {
     let Some(node) = scene.paths.get(path) else {
         return Ok(Default::default());

@@ -401,7 +401,7 @@ impl<'s> Lines<'s> {
 }
 
 impl LineEntry {
-    /// Writes the heading with the function of the line. Includes the arguments where the function
+    /// Returns the heading with the function of the line. Includes the arguments where the function
     /// begins.
     fn header(&self) -> String {
         let name = plain(without_parameters(&self.name));
@@ -424,7 +424,7 @@ impl LineEntry {
         }
     }
 
-    /// Writes the variables that changed.
+    /// Formats the variables that changed.
     fn changed_text(&self) -> String {
         let Some(Ok(changed)) = &self.changed else {
             return String::new();

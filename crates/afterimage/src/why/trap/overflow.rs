@@ -121,7 +121,7 @@ pub fn described(
     )
 }
 
-/// Writes a caller as `f at file.c:42`.
+/// Formats a caller as `f at file.c:42`.
 fn caller(place: &WhyPlace) -> String {
     let at = place.line().unwrap_or_else(|| place.site().to_owned());
     format!("{} at {at}", harmless(&place.function.name))
