@@ -405,8 +405,8 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// Formats the number of the execution in the second version, and the number in the first version if
-/// it differs.
+/// Formats the number of the execution in the second version, and in the first version if the
+/// number differs there.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {
         [a, b] if a == b => grouped(b),

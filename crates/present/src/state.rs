@@ -167,9 +167,9 @@ fn inlined_text(
     Ok(())
 }
 
-/// Formats the place of an inlined call: ` at app.rs:17`. The innermost call is number 0. The number
-/// after the last call selects the activation itself. If only library code was inlined at this
-/// place, the line in the library follows.
+/// Formats the place of an inlined call, as ` at app.rs:17`. The innermost call is number 0. The
+/// number after the last call selects the activation itself. If only library code was inlined at
+/// this place, the line in the library follows.
 fn place_text(frame: &Frame, inner: usize) -> String {
     let call = frame.inlined.get(inner);
     let own = call.map_or(&frame.own_line, |call| &call.line);

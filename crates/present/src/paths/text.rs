@@ -195,7 +195,8 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     blocks
 }
 
-/// Formats lines in the form `lib.c:3-7,9`. Writes only the lines of the file with the most lines.
+/// Formats lines in the form `lib.c:3-7,9`. Includes only the lines of the file with the most
+/// lines.
 pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
