@@ -132,7 +132,9 @@ impl Mutants<'_> {
         let module =
             fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
         // The program may read its own name.
-        let own = Path::new(&self.entry.wasm).file_name().context("no name")?;
+        let own = Path::new(&self.entry.wasm)
+            .file_name()
+            .context("the path of the program has no file name")?;
         let (wasm, aft) = (self.out.join(own), self.out.join("mutant.aft"));
         let mut random = Random(arguments.seed);
         let (mut all, mut alike, mut matched, mut shown) = (0, 0, 0, 0);
@@ -166,7 +168,9 @@ impl Mutants<'_> {
                 && !of_alike["alike"]["replaced"][0]["first"].is_null();
             let of_matched = self.diff(unoptimised, &aft)?;
             let rank = |list: &str| -> Result<(Option<usize>, usize)> {
-                let listed = of_matched[list].as_array().context("no list")?;
+                let listed = of_matched[list]
+                    .as_array()
+                    .context("the answer lacks a list")?;
                 let mut each = listed.iter();
                 let rank = each.position(|one| one["b"]["offset"] == site.offset);
                 Ok((rank, listed.len()))

@@ -154,7 +154,7 @@ impl AnalysedCall<'_, '_> {
         }
         for pair in watched.windows(2) {
             let found = gathered.get_mut(&key(&pair[0].line));
-            let (_, line) = found.context("a line that was not gathered")?;
+            let (_, line) = found.context("a line is missing from the activation")?;
             for one in pair[1].changed.iter().flatten().flatten() {
                 change(&mut line.changed, one);
             }
@@ -169,7 +169,7 @@ impl AnalysedCall<'_, '_> {
             };
             if (*time, *op) < until {
                 let found = gathered.get_mut(&key(&arrival.line));
-                let (_, line) = found.context("a line that was not gathered")?;
+                let (_, line) = found.context("a line is missing from the activation")?;
                 self.add(line, *time, did)?;
             }
         }
@@ -394,7 +394,7 @@ impl AnalysedCall<'_, '_> {
         Ok(Some(self.named(callee, number, time + 1)))
     }
 
-    /// Writes a call as a position, with the function's name if the name is unique.
+    /// Formats a call as a position, with the function's name if the name is unique.
     fn named(&self, function: FuncId, number: Option<u64>, time: u64) -> String {
         let name = self.program.names.function(function);
         let found = self.program.names.find(name, self.program.source);
@@ -433,7 +433,7 @@ impl AnalysedCall<'_, '_> {
         }))
     }
 
-    /// Writes an arrival as a position.
+    /// Formats an arrival as a position.
     fn position(&self, time: u64, op: Option<OpId>) -> Result<String> {
         let exact = op.map(|op| self.positions.written(self.call.function, op, time));
         let exact = exact.transpose()?.flatten();

@@ -103,7 +103,10 @@ impl AddressesQuery {
             let (to, sites) = (&mut rows, &found.sites);
             Ok(address_rows(to, &scene, sites, next, self.limit)?)
         })?;
-        rows.all().into_iter().next().context("no head")
+        rows.all()
+            .into_iter()
+            .next()
+            .context("the answer has no head")
     }
 }
 
@@ -130,7 +133,10 @@ pub(crate) fn summed(
     let stats = sum_up(program, at)?;
     let mut rows = Listed::default();
     address_stats_rows(&mut rows, &program.scene(Style::default()), &stats)?;
-    rows.all().into_iter().next().context("no head")
+    rows.all()
+        .into_iter()
+        .next()
+        .context("the answer has no head")
 }
 
 /// Writes a summary of the addresses of the loads and stores at a place, or of the whole program.

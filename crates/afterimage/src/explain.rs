@@ -230,7 +230,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// Describes an operator, without an execution.
     pub fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators().get(function, op)?;
-        let found = found.context("an operator that is not in the program")?;
+        let found = found.context("an operator is not in the program")?;
         let (mut source, mut around, mut text) = (None, None, None);
         if let Some(position) = found.position {
             source = Some(self.source().line(position));

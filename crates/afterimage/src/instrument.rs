@@ -119,8 +119,8 @@ pub struct ReadDump {
     pub note: Option<String>,
 }
 
-/// The size of the largest dump to read, in bytes: the counters of a module with the largest number
-/// of edges.
+/// The maximum size of a dump, in bytes. 2^27 counters of 8 bytes take half of it, and the section
+/// COUNTS can hold no more edges.
 const LARGEST_DUMP: u64 = 1 << 31;
 
 /// Reads a dump of an instrumented module's counters and derives the counts. `program` is the

@@ -22,8 +22,7 @@
 //! | question | answer |
 //! |---|---|
 //! | [`ProfileQuery`] | [`Session::execution_counts`]: how often code was executed |
-//! | [`ProfileQuery`] | [`Session::compare_counts`]: how often code was executed, compared with
-//! another run |
+//! | [`ProfileQuery`] | [`Session::compare_counts`]: how often code was executed, compared with another run |
 //! | [`WhyQuery`] | [`Session::why`]: where a value came from |
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
@@ -43,8 +42,7 @@
 //! | [`CallsQuery`] | [`Session::calls`]: who called whom, how often and for how long |
 //! | [`RankQuery`] | [`Session::rank`]: what separates failing executions from passing ones |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
-//! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: the list
-//! of source files |
+//! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: the list of source files |
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
 //! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
 //! | [`MomentQuery`] | [`Session::moment`]: the name of a moment |

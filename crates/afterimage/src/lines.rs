@@ -163,7 +163,9 @@ impl<'l, 'p> Lines<'l, 'p> {
         let mut latest: HashMap<u64, ActivationStep> = HashMap::new();
         for &step in steps {
             let activation = activation_of(self.run.path, &step)?;
-            let entered = activation.context("a line outside of all calls")?.entered;
+            let entered = activation
+                .context("a line is outside of all calls")?
+                .entered;
             let stood = self.with_activation(step, entered)?;
             let before = match latest.get(&entered) {
                 Some(before) => Some(*before),
@@ -184,7 +186,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         let state = |stood: ActivationStep| {
             let found = moments.binary_search_by_key(&stood.at, |one| one.at);
             let known = found.ok().and_then(|found| states.get(found));
-            known.context("a line without a state")
+            known.context("the state at a line is missing")
         };
         let entry = |(stood, before): (ActivationStep, Option<ActivationStep>)| {
             let ActivationStep { step, entered, .. } = stood;

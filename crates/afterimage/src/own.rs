@@ -16,7 +16,8 @@ use crate::Session;
 /// The number of activations to search for the user's own code.
 const STACK: usize = 64;
 
-/// The line that shown code was inlined into, if any. `None` for library code.
+/// The user's own line into which library code was inlined. The inner `None` stands for the user's
+/// own code. The outer `None` stands for library code that is not inlined into the user's own code.
 type Here = Option<Option<OwnPlace>>;
 
 /// Finds lines of the user's own code, by the path alone.

@@ -24,7 +24,7 @@ pub fn remark(uncertain: &Uncertain, asked: Option<Interrupter>) -> String {
     format!("{what}; running it again to find out {why}{remedy}")
 }
 
-/// Writes a value as on the command line.
+/// Formats a value as on the command line.
 pub fn literal(value: &RawValue) -> String {
     match *value {
         RawValue::I32(v) => v.to_string(),

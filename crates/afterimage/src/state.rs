@@ -331,7 +331,7 @@ impl ByStretches<'_, '_> {
 impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
     fn outer(&self, number: usize, call: &Call) -> Result<Activation<'s>> {
         let waits = self.standing.waiting.get(self.depth(number));
-        let waits = waits.context("an activation that does not wait")?;
+        let waits = waits.context("an activation does not wait for a call")?;
         let (function, block) = (waits.function, waits.block);
         Ok(Activation::waiting(
             self.bodies,

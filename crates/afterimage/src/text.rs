@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_present::{is_hidden, shell_name};
 
-/// Writes the name of a file for pasting into a command.
+/// Formats the name of a file for pasting into a command.
 pub fn pasted(path: &Path) -> String {
     shell_name(&path.display().to_string())
 }
@@ -23,7 +23,7 @@ pub fn harmless(text: &str) -> String {
     safe
 }
 
-/// Writes an error and its causes on one line, outermost first, without repetition.
+/// Formats an error and its causes on one line, outermost first, without repetition.
 pub fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

@@ -334,7 +334,7 @@ impl TraceQuery {
             tell(Target::Rows(&mut rows))
         })?;
         let report = rows.all().into_iter().next();
-        report.context("a trace without a head")
+        report.context("the trace has no head")
     }
 
     fn entries(

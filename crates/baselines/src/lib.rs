@@ -9,8 +9,7 @@
 //! | [`BlockTrace`] | 4 bytes per executed block | the uncompacted trace of Zhang and Gupta 2001, Table 1 |
 //! | [`BranchTrace`] | one bit per conditional branch | the usual way of tracing, as in processors' branch traces |
 //! | [`Sequitur`] | a grammar that generates exactly the trace | Larus 1999; Nevill-Manning and Witten 1997 |
-//! | [`bidirectional`] | mispredicted values, and one bit for each predicted value | Zhang and
-//! Gupta 2005, section 4 |
+//! | [`bidirectional`] | mispredicted values, and one bit for each predicted value | Zhang and Gupta 2005, section 4 |
 //! | [`ZstdSize`] | any of these streams through zstd | RFC 8878 |
 //! | [`branch_entropy_bits`], [`StreamEntropy`] | the size under an ideal entropy coder | Shannon 1948 |
 //!

@@ -258,11 +258,11 @@ fn questions(at: &Path) -> Result<(Vec<[Vec<String>; 2]>, u64)> {
                 .path()?
                 .cursor()
                 .seek(time)?
-                .context("a time of the run")?;
+                .context("a time is not in the run")?;
             let node = &known.path()?.nodes()[visit.node];
             let block = node.blocks[(time - visit.start) as usize];
             let function = session.program().function(node.function);
-            let function = function.context("a function")?;
+            let function = function.context("a function is not in the program")?;
             let ops = &function.cfg.blocks[block].ops;
             let mut operators = known.program().operators(known.bytes(), function);
             let load = operators.find(|(op, _, operator)| {

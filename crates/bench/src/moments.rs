@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let told: serde_json::Value = serde_json::from_str(&told)?;
     let executions = told["count"]
         .as_u64()
-        .context("how often it was executed")?;
+        .context("the answer has no field count")?;
     ensure!(executions > 0, "{}: never executed", options.at);
     let mut random = Random::new();
     let mut chosen = || format!("{}#{}", options.at, random.up_to(executions));

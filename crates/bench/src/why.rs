@@ -141,12 +141,17 @@ fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
     let index = OperatorIndex::new(program, recorded.bytes());
     for _ in 0..10_000 {
         let time = random.up_to(path.length());
-        let visit = path.cursor().seek(time)?.context("a time of the run")?;
+        let visit = path
+            .cursor()
+            .seek(time)?
+            .context("a time is not in the run")?;
         let node = &path.nodes()[visit.node];
         let Some(&block) = node.blocks.get((time - visit.start) as usize) else {
             continue;
         };
-        let function = program.function(node.function).context("a function")?;
+        let function = program
+            .function(node.function)
+            .context("a function is not in the program")?;
         let ops = &function.cfg.blocks[block].ops;
         let many = ops.end.as_u32() - ops.start.as_u32();
         if many == 0 {
@@ -215,7 +220,12 @@ fn lines(command: &Path, at: &Path, asked: &[String; 2]) -> Result<Option<[f64; 
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| command.display().to_string())?;
-    let mut out = BufReader::new(child.stdout.take().context("its output")?);
+    let mut out = BufReader::new(
+        child
+            .stdout
+            .take()
+            .context("the process has no standard output")?,
+    );
     let mut line = String::new();
     let mut next = || {
         let read = out.read_line(&mut line);

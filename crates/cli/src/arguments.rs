@@ -89,7 +89,7 @@ pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
     args.collect()
 }
 
-/// Returns the first option that was given, if any.
+/// Returns the first given option, or `None`.
 pub(crate) fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
     let given = options.iter().find(|(_, is_given)| *is_given);
     given.map(|(name, _)| *name)
@@ -317,7 +317,7 @@ impl RunArguments {
         words.flatten().collect()
     }
 
-    /// Returns the first option that was given, if any.
+    /// Returns the first given option, or `None`.
     pub(crate) fn given(&self) -> Option<&'static str> {
         self.options().first().map(|(name, _)| *name)
     }

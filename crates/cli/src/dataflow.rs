@@ -34,8 +34,8 @@ Facts:
 Write places as file.c:42, func+0x2a or @0x1f3. Write functions by name, or by
 index as func[12] if the name has spaces or commas. A line stands for all of its
 operators that the fact can be about. In gen and kill, a function stands for its
-calls. Append #7 or #last to the place of the operator in question for a single
-execution.
+calls. To ask about a single execution, append #7 or #last to the place of the
+operator.
 
 Examples:
   afterimage dataflow app.aft --fact available:@0x1f3

@@ -325,7 +325,7 @@ pub(crate) fn position(number: u64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
 }
 
-/// Writes an error as one line.
+/// Formats an error as one line.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     format!("{error:#}").replace('\n', " ")
 }

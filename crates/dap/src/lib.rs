@@ -14,8 +14,7 @@
 //! | `recorder` | recording a program first |
 //! | `server` | the requests before there is a run: `initialize`, `launch`, `attach` |
 //! | `debuggee` | the position, and requests about it |
-//! | `breakpoints`, `motion`, `stack`, `variables`, `evaluate`, `console`, `code` | the other
-//! requests, by subject |
+//! | `breakpoints`, `motion`, `stack`, `variables`, `evaluate`, `console`, `code` | the other requests, by subject |
 //!
 //! `docs/DEBUGGERS.md` is for users.
 

@@ -105,7 +105,7 @@ fn text(rendered: &Rendered) -> String {
     }
 }
 
-/// Writes a part of an object as an expression, if the object has one.
+/// Returns a part of an object as an expression, if the object has one.
 fn expression_of(object: Option<&str>, part: &str) -> Option<String> {
     let object = object?;
     let is_name = |text: &str| {

@@ -30,7 +30,7 @@ pub(crate) struct Walk<'a> {
     follower: Follower<'a, FileSegments>,
     plans: Plans<'a, FileSegments>,
     own: NodePlans,
-    /// The visit after the last window, which has not been executed yet.
+    /// The first node after the last window. The follower has reached it, but not executed it.
     next: Option<Visit>,
     /// Whether the run is over.
     over: bool,

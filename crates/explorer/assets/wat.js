@@ -1,4 +1,4 @@
-/** Shows the instructions of a function with exact counts, instead of missing source or on request. */
+/** Shows the instructions of a function with exact counts, if its source is missing or on request. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, column, counted, empty, failed, fill, grouped, h, loading, virtual } from "./dom.js";
 import { focus, frame, go, known } from "./focus.js";

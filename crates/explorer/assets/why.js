@@ -72,7 +72,7 @@ const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { t
 
 /** @typedef {{ kind: string, library: boolean, from?: any, made: any }} Step */
 
-/** Shows the chain back to the origin, with library steps folded. @param {import("./api.js").Answer} found @param {number} [most] */
+/** Shows the chain back to the origin, with library steps folded. With `most`, it shows at most that many of the user's own steps, and the number of the others. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
   const steps = /** @type {Step[]} */ (found.rows.flatMap(entry).filter(Boolean));
   const list = h("ol.chain", { "aria-label": "The way back, the value first" });

@@ -1,5 +1,5 @@
-//! Answers questions that have the form of commands. The options are those of the command, and the
-//! answer is the JSON that the command writes.
+//! Answers questions that have the form of commands. Each question has the options of its command,
+//! and the answer is the JSON that the command writes.
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ pub struct AccessedRow {
     pub memory: u32,
     /// The number of bytes per access.
     pub bytes: u64,
-    /// The number of the first of these executions, from 1.
+    /// The number of the execution that accessed the first of `addresses`, from 1.
     pub first: u64,
     /// The addresses, at most 256.
     pub addresses: Vec<u64>,

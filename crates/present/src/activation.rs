@@ -41,8 +41,8 @@ pub struct ActivationReport {
     /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
     /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` stands for three
-    /// repetitions of these lines. The file precedes lines of other files. A long path ends with
-    /// `…`.
+    /// repetitions of lines 7, 10 and 6. The file precedes lines of other files. A long path ends
+    /// with `…`.
     pub path: String,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,
@@ -149,7 +149,7 @@ pub struct ActivationCall {
     pub function: Function,
     /// The number of times it was called.
     pub times: u64,
-    /// The first of these calls, as a position: `parse#7`; `null` for an import.
+    /// The first of the calls, as a position: `parse#7`; `null` for an import.
     pub at: Option<String>,
     /// The arguments of the first call, as WebAssembly values.
     pub arguments: Vec<String>,

@@ -442,7 +442,7 @@ fn distinct(distinct: Distinct) -> String {
     }
 }
 
-/// Writes an address, with its memory if there are several memories.
+/// Formats an address, with its memory if there are several memories.
 fn place(scene: &StepScene<'_>, range: Range) -> String {
     match scene.memories {
         0 | 1 => format!("0x{:x}", range.address),

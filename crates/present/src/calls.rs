@@ -214,8 +214,8 @@ pub fn absent(function: &str, left_out: &str) -> String {
 /// The dynamic call graph. With `--function`, it contains only this function and the edges from and
 /// to it.
 ///
-/// `own` counts the blocks that these activations executed themselves. `inclusive` counts the
-/// blocks that were executed while these activations were open. Among nested activations of the
+/// `own` counts the blocks that the callee's activations executed themselves. `inclusive` counts
+/// the blocks that were executed while these activations were open. Among nested activations of the
 /// same function, only the outermost counts. So the sum over a function's callers counts each block
 /// at most once. The caller in a tail call is the caller of the function that made the tail call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -259,9 +259,9 @@ pub struct CallsEdge {
     pub callee: Function,
     /// The number of calls.
     pub calls: u64,
-    /// The number of blocks that these activations executed themselves.
+    /// The number of blocks that the called activations executed themselves.
     pub own: u64,
-    /// The number of blocks executed while these activations were open.
+    /// The number of blocks executed while the called activations were open.
     pub inclusive: u64,
 }
 

@@ -19,13 +19,13 @@ use crate::{PresentError, Style};
 pub struct CfgDocument {
     /// The function.
     pub function: objects::Function,
-    /// The block where it begins.
+    /// The block where the function begins.
     pub root: u32,
-    /// The block where it ends.
+    /// The block where the function ends.
     pub exit: u32,
-    /// Its blocks.
+    /// The function's blocks.
     pub blocks: Vec<CfgBlock>,
-    /// Its edges.
+    /// The function's edges.
     pub edges: Vec<CfgEdge>,
     /// The counters of blocks and edges, with `--counters`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +166,7 @@ impl Render for CfgView<'_> {
 pub struct InstrumentDocument {
     /// The module's path.
     pub output: String,
-    /// Its length.
+    /// The size of the module in bytes.
     pub bytes: usize,
     /// The number of counters.
     pub counters: u32,

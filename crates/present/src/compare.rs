@@ -50,7 +50,7 @@ pub struct CompareDocument<R = Vec<CompareRow>> {
     pub by_name: bool,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all of these rows.
+    /// Whether `rows` contains all rows that are available without `--limit`.
     pub complete: bool,
     /// The number of functions or lines without a row because they ran in neither profile.
     pub never: usize,
@@ -90,9 +90,9 @@ pub enum CompareRow {
 pub struct CompareFunction {
     /// Its name.
     pub name: String,
-    /// Its activity in A; `null` if that program does not have the function.
+    /// Its activity in A; `null` if the program of A does not have the function.
     pub a: Option<CompareActivity>,
-    /// Its activity in B; `null` if that program does not have the function.
+    /// Its activity in B; `null` if the program of B does not have the function.
     pub b: Option<CompareActivity>,
     /// The number of instructions in B divided by the number in A; `null` if A has none.
     pub ratio: Option<f64>,
@@ -103,11 +103,11 @@ pub struct CompareFunction {
 /// The activity of a function.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CompareActivity {
-    /// Its index in that program.
+    /// The function's index in its program.
     pub index: u32,
-    /// Its activations.
+    /// The number of the function's activations.
     pub entries: u64,
-    /// The number of instructions executed in it, without callees.
+    /// The number of instructions executed in the function, without callees.
     pub instructions: u64,
 }
 
@@ -127,9 +127,9 @@ pub struct CompareLine {
 /// The activity of a line.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CompareArrivals {
-    /// The number of arrivals at it.
+    /// The number of arrivals at the line.
     pub count: u64,
-    /// The number of executed instructions that come from it.
+    /// The number of executed instructions that come from the line.
     pub instructions: u64,
 }
 
@@ -138,7 +138,7 @@ fn quotient([a, b]: [u64; 2]) -> Option<f64> {
     (a > 0).then(|| b as f64 / a as f64)
 }
 
-/// Writes the ratio B/A, for people.
+/// Formats the ratio B/A, for people.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, 0] => "-".to_owned(),

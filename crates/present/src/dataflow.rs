@@ -44,7 +44,7 @@ pub struct FactRow {
     pub answer: FactAnswer,
     /// The first executions that each decider decided, and whether the list is complete.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
-    /// The execution in question, if the question was about only one.
+    /// The execution that the question was about, if only one.
     pub one: Option<FactInstance>,
 }
 
@@ -53,7 +53,7 @@ impl FactScene<'_> {
         Shown::of(&self.steps, AccessSite { function, op })
     }
 
-    /// Writes an operator with its line: `@0x1f3 i32.load file.c:3`.
+    /// Formats an operator with its line: `@0x1f3 i32.load file.c:3`.
     fn place(&self, function: FuncId, op: OpId) -> Result<String, PresentError> {
         let shown = self.shown(function, op)?;
         let line = shown.line(&self.steps);
@@ -260,7 +260,7 @@ fn of_one(
     Ok(())
 }
 
-/// Writes the numbers of executions: `#3-#9, every 2nd from #12 to #40`.
+/// Formats the numbers of executions: `#3-#9, every 2nd from #12 to #40`.
 fn numbers(runs: &[InstanceRun], all: bool) -> String {
     let stretch = |first: u64, last: u64| {
         if first == last {
@@ -376,7 +376,7 @@ pub struct DataflowAnswer {
     pub holds: Option<u64>,
     /// The deciding sites, most frequent first.
     pub decided: Vec<DataflowDecided>,
-    /// The execution in question, if the question was about only one.
+    /// The execution that the question was about, if only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one: Option<DataflowOne>,
     /// The number of queries raised.
@@ -402,14 +402,14 @@ pub struct DataflowDecided {
     /// meet and choose one of the fact's values. With `open`, nothing decided the fact before the
     /// beginning or end of the call.
     pub kind: &'static str,
-    /// The number of decisions.
+    /// The number of executions that the site decided.
     pub times: u64,
-    /// The executions, numbered from 1 in order of time, as series `[first, last, stride, times]`.
-    /// A series repeats the executions from `first` to `last` every `stride`, `times` times in
-    /// total.
+    /// The executions that the site decided, numbered from 1 in order of time, as series `[first,
+    /// last, stride, times]`. A series repeats the executions from `first` to `last` every
+    /// `stride`, `times` times in total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instances: Option<Vec<[u64; 4]>>,
-    /// Whether `instances` lists all these executions.
+    /// Whether `instances` lists all executions that the site decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub all_instances: Option<bool>,
 }
@@ -427,16 +427,16 @@ pub enum DataflowPlace {
     },
 }
 
-/// The execution in question.
+/// The only execution that the question was about.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowOne {
-    /// Its number.
+    /// The execution's number, from 1.
     pub number: u64,
     /// The time of its block.
     pub t: u64,
     /// The position of its block among the blocks that its call executed itself.
     pub block_of_call: u64,
-    /// The index of its entry in `decided`, from 0.
+    /// The index in `decided` of the site that decided the execution, from 0.
     pub decided: Option<usize>,
 }
 
@@ -444,9 +444,9 @@ pub struct DataflowOne {
 /// arithmetic series `[first, last, step]`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DataflowPath {
-    /// The number of calls that took it.
+    /// The number of calls that took the path trace.
     pub calls: u64,
-    /// The number of blocks that each of these calls executed itself.
+    /// The number of blocks that a call with the path trace executed itself.
     pub blocks: u64,
     /// The blocks at which the operator was executed.
     pub executions: Vec<[u64; 3]>,

@@ -86,7 +86,7 @@ pub struct DepsExecution {
     pub own: Option<OwnPlace>,
 }
 
-/// An execution of a statement in question.
+/// An execution of a statement that the query names.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsStatement {
     /// The statement and its time.
@@ -135,7 +135,7 @@ pub struct Dependence {
     /// The bytes that the host read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<MemoryRange>,
-    /// The first of these bytes, in hexadecimal.
+    /// The first of the bytes read, in hexadecimal.
     #[serde(serialize_with = "contents", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Option<String>")]
     pub contents: Vec<u8>,
@@ -229,7 +229,7 @@ pub struct HostGave {
     pub import: String,
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The number of the result, from 1; absent for a write to memory.
+    /// The number of the result of the host call, from 1; absent for a write to memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<u32>,
     /// The place of the call; absent if the host acted on its own.
@@ -258,7 +258,7 @@ impl DepsUsers {
     }
 }
 
-/// A use that depends on an execution.
+/// A dependent of an execution, and the part of it that depends.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
     /// The part of the dependent that depends on the execution, named like the `role` of a

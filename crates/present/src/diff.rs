@@ -197,7 +197,7 @@ impl Spot {
         }
     }
 
-    /// Writes the place: `file.c:42 in main`, or `@0x1f3 in main`.
+    /// Formats the place: `file.c:42 in main`, or `@0x1f3 in main`.
     fn text(&self) -> String {
         let function = short_function(&self.function);
         match &self.source {

@@ -142,7 +142,7 @@ impl<D: Document> TakeRows<D> for Listed<D> {
 
     fn row(&mut self, row: D::Row) -> Result<(), PresentError> {
         let last = self.0.last_mut();
-        let last = last.ok_or_else(|| io::Error::other("a row without a head"))?;
+        let last = last.ok_or_else(|| io::Error::other("a row comes before the head"))?;
         last.rows.push(row);
         Ok(())
     }

@@ -187,7 +187,7 @@ fn graph_of<'p, 'a>(
         .ok_or(PresentError::NoGraph(function.as_u32()))
 }
 
-/// Writes a string literal of DOT.
+/// Returns a string literal of DOT.
 pub(crate) fn quoted(text: &str) -> String {
     let lines = text.split('\n').map(escaped);
     format!("\"{}\"", Vec::from_iter(lines).join("\\n"))

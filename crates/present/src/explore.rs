@@ -36,7 +36,7 @@ pub struct FilesEntry {
     pub library: bool,
     /// The number of its lines with code.
     pub lines: u64,
-    /// The number of these lines that were executed.
+    /// The number of its executed lines.
     pub executed: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
@@ -122,14 +122,14 @@ pub struct SourceRow {
     pub line: u32,
     /// Its text.
     pub text: String,
-    /// The number of arrivals; `null` if it has no code.
+    /// The number of arrivals; `null` if the line has no code.
     pub count: Option<u64>,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
     /// Its branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<SourceBranch>,
-    /// Whether it was executed, but not in the requested stretch.
+    /// Whether the line was executed, but not in the requested stretch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
 }
@@ -151,7 +151,7 @@ pub struct SourceWay {
     /// Its name: `taken`, `not taken`, `then`, `else`, `table 3`. In a stretch, directions to the
     /// same place are combined: `table 1, table 3`.
     pub kind: String,
-    /// The count.
+    /// The number of executions that took this direction.
     pub count: u64,
 }
 
@@ -162,14 +162,14 @@ pub struct FlowDocument {
     pub function: Function,
     /// The stretch.
     pub range: SourceRange,
-    /// Its blocks.
+    /// The function's blocks.
     pub blocks: Vec<FlowBlock>,
-    /// Its edges, as `cfg` lists them.
+    /// The function's edges, as `cfg` lists them.
     pub edges: Vec<FlowEdge>,
     /// The number of calls that begin in the stretch.
     pub calls: u64,
-    /// The paths of these calls from beginning to end, the most frequent first; `null` if there are
-    /// too many calls to examine.
+    /// The paths of the calls that begin in the stretch, from beginning to end, the most frequent
+    /// first; `null` if there are too many calls to examine.
     pub traces: Option<Vec<FlowTrace>>,
     /// The maximum number of calls for which paths are listed.
     pub most: u64,
@@ -195,9 +195,9 @@ pub struct FlowBlock {
 pub struct FlowEdge {
     /// The numbers of the edges. Edges with the same two ends are counted together.
     pub edges: Vec<u32>,
-    /// The block that they leave.
+    /// The block that the edges leave.
     pub from: u32,
-    /// The block that they enter.
+    /// The block that the edges enter.
     pub to: u32,
     /// The number of executions of `from` in the stretch after which control took one of these
     /// edges. An edge that leaves a call counts only if the call also returned in the stretch.
@@ -209,9 +209,9 @@ pub struct FlowEdge {
 pub struct FlowTrace {
     /// Its number in the answer of `paths`.
     pub trace: u64,
-    /// The number of calls in the stretch that took it.
+    /// The number of calls in the stretch that took the path.
     pub calls: u64,
-    /// The number of these calls that never returned.
+    /// The number of calls in the stretch that took the path and never returned.
     pub unfinished: u64,
     /// The number of its blocks.
     pub length: u64,
@@ -227,21 +227,21 @@ pub struct InfluenceDocument {
     /// Whether only values were followed, without control dependences or the computation of
     /// addresses.
     pub thin: bool,
-    /// Its value.
+    /// The byte's value.
     pub value: u8,
-    /// Its address in memory 0.
+    /// The byte's address in memory 0.
     pub address: u64,
-    /// The time of the block that ends with the call that read it.
+    /// The time of the block that ends with the call that read the byte.
     pub t: u64,
     /// The number of the host call, from 1.
     pub call: u64,
-    /// The bytes of output that depend on it, in order of output.
+    /// The bytes of output that depend on the byte, in order of output.
     pub outputs: Vec<InfluencedOutput>,
-    /// The number of statements that depend on it.
+    /// The number of statements that depend on the byte.
     pub statements: u64,
-    /// The number of executions of these statements.
+    /// The number of executions of statements that depend on the byte.
     pub executions: u64,
-    /// The lines with such statements.
+    /// The lines with statements that depend on the byte.
     pub lines: Vec<SliceLine>,
 }
 
@@ -301,7 +301,7 @@ pub struct ExecutionTime {
 /// A moment and its name.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MomentDocument {
-    /// Its name for commands: the execution of an operator if known, otherwise the time.
+    /// The moment's name for commands: the execution of an operator if known, otherwise the time.
     pub at: String,
     /// The time of its block.
     pub t: u64,
@@ -326,7 +326,7 @@ pub struct MomentDocument {
     pub arrival: Option<u64>,
     /// The number of arrivals at the line.
     pub arrivals: Option<u64>,
-    /// Whether the moment is right before the first operator of this arrival, so that
+    /// Whether the moment is right before the first operator of the latest arrival, so that
     /// `line#arrival` names the same moment.
     pub arrives: bool,
 }

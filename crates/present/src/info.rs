@@ -28,7 +28,7 @@ pub(crate) const LEFT_OVER: &str = "were left by an interrupted addition: nothin
 pub struct InfoReport {
     /// The program's name, as the guest receives it.
     pub program: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// The exported function that was called instead of `_start`.
     pub invoke: Option<String>,
@@ -40,9 +40,9 @@ pub struct InfoReport {
     pub module_sha256: String,
     /// The time at which the recording began, in seconds since 1970-01-01 UTC.
     pub recorded_unix: u64,
-    /// The engine that ran it.
+    /// The engine that ran the program.
     pub engine: String,
-    /// The version of afterimage that recorded it.
+    /// The version of afterimage that recorded the run.
     pub tool_version: String,
     /// The ending of the run, in words; `null` if the recording was cut off or is unfinished.
     pub ending: Option<String>,
@@ -62,7 +62,7 @@ pub struct InfoReport {
     pub clock: Option<u64>,
     /// The number of events in the log; `null` in the same cases as `ending`.
     pub events: Option<u64>,
-    /// The number of these events that are calls to imports.
+    /// The number of calls to imports in the log.
     pub host_calls: Option<u64>,
     /// The lenses that were built: `counts`, `paths`, `full`.
     pub lenses: Vec<&'static str>,
@@ -85,8 +85,8 @@ pub struct InfoReport {
     pub length: u64,
     /// The number of bytes after the last complete state.
     pub ignored_bytes: u64,
-    /// `true` if an interrupted addition left these bytes, so that they are not damage; otherwise
-    /// absent.
+    /// `true` if an interrupted addition left the ignored bytes, so that they are not damage;
+    /// otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// The parts of the file. The rest of `length` is the file's header, indexes and footers, and
@@ -197,7 +197,7 @@ pub struct InfoCheckpoints {
     pub last: u64,
     /// The size of the checkpoints in the file in bytes.
     pub stored_bytes: u64,
-    /// The size in bytes per statement with a stored value; `null` if there are no such statements.
+    /// The size in bytes per statement with a stored value; `null` if there is no such statement.
     pub bytes_per_statement: Option<f64>,
 }
 
@@ -208,7 +208,7 @@ pub struct InfoSimulation {
     pub simulation: String,
     /// The number of executions for which a bit is stored.
     pub executions: u64,
-    /// The number of these executions that missed.
+    /// The number of executions with a stored bit that missed.
     pub missed: u64,
     /// Its size in the file in bytes.
     pub stored_bytes: u64,
@@ -225,7 +225,7 @@ pub struct InfoSlice {
     pub about: String,
     /// The number of statements in it.
     pub statements: u64,
-    /// The number of executions of these statements.
+    /// The number of executions of statements in the slice.
     pub executions: u64,
 }
 

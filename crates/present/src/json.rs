@@ -41,7 +41,7 @@ pub struct ProfileDocument<R = Vec<ProfileRow>> {
     pub totals: ProfileTotals,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all these rows.
+    /// Whether `rows` contains all rows that are available without `--limit`.
     pub complete: bool,
     /// The reason why the counts are not exact. Absent if they are exact.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub struct ProfileTotals {
     pub entries: u64,
     /// The number of functions that the module defines.
     pub functions: u64,
-    /// The number of these functions that were entered.
+    /// The number of functions of the module that were entered.
     pub executed_functions: u64,
     /// The number of activations that were open when the run ended.
     pub open: u64,
@@ -194,8 +194,9 @@ pub struct ProfileLine {
     pub count: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,
-    /// The number of these instructions, plus instructions of library code that was inlined into
-    /// the line or called from it. Present only if `--code` or `--path` selects part of the code.
+    /// The number in `instructions`, plus executed instructions of library code that was inlined
+    /// into the line or called from it. Present only if `--code` or `--path` selects part of the
+    /// code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_library: Option<u64>,
     /// The line.

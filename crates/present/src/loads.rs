@@ -227,7 +227,7 @@ pub struct LoadedRow {
     /// `i32`, `i64`, `f32`, `f64` or `v128`.
     #[serde(rename = "type")]
     pub kind: Option<&'static str>,
-    /// The number of the first of these executions, from 1.
+    /// The number of the execution that read the first value in `bits`, from 1.
     pub first: u64,
     /// The bits of at most 256 values, in hexadecimal.
     pub bits: Vec<String>,

@@ -118,7 +118,7 @@ impl StatementLabel {
         plain(without_parameters(&self.function.name))
     }
 
-    /// Writes the statement: `main.c:12 in score, @0x1f3 i32.add`.
+    /// Formats the statement: `main.c:12 in score, @0x1f3 i32.add`.
     fn text(&self) -> String {
         match &self.position {
             Some(_) => format!("{} in {}, {}", self.source(), self.function(), self.place()),
@@ -388,13 +388,13 @@ pub(crate) fn divergence_sentence(
         (None, Some(decided)) => {
             let [of_a, of_b] = decided.map(|other| {
                 if other {
-                    "unlike the first one"
+                    "differently from execution 1"
                 } else {
-                    "like the first one"
+                    "the same way as execution 1"
                 }
             });
             format!(
-                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} execution {number_a} of {place} {of_a}{likely}"
+                "{what} at t={time}: {text}: execution {number} went {of_b}, and in {other} execution {number_a} of {place} went {of_a}{likely}"
             )
         }
         (None, None) => {
@@ -405,8 +405,8 @@ pub(crate) fn divergence_sentence(
     })
 }
 
-/// Writes the number of the execution in the second version, and the number in the first version if
-/// it differs.
+/// Formats the number of the execution in the second version, and in the first version if the
+/// number differs there.
 fn numbers(found: &Divergence) -> String {
     match found.numbers {
         [a, b] if a == b => grouped(b),
@@ -423,9 +423,9 @@ fn gave(found: &Divergence) -> [String; 2] {
         }),
         (None, Some(decided)) => decided.map(|other| {
             if other {
-                "unlike first".to_owned()
+                "differs from #1".to_owned()
             } else {
-                "like first".to_owned()
+                "same as #1".to_owned()
             }
         }),
         (None, None) => found.values.map(value),
@@ -448,14 +448,14 @@ pub struct MatchDivergence {
     pub likely: f32,
     /// The number of the first differing execution, in each version.
     pub numbers: [u64; 2],
-    /// The bits of the values of these executions, in hexadecimal.
+    /// The bits of the differing value or argument in each version, in hexadecimal.
     pub bits: [String; 2],
     /// The numbers of the differing arguments, from 1, if the statements are calls.
     pub arguments: Option<[u32; 2]>,
     /// Whether the outcome in each version differs from the outcome of the statement's first
     /// execution, for tests and branches.
     pub decided_otherwise: Option<[bool; 2]>,
-    /// The times of the two executions.
+    /// The time of the first differing execution, in each version.
     pub t: [u64; 2],
 }
 

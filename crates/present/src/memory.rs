@@ -100,12 +100,12 @@ pub struct VariableThere {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The last write to the variable's place since the call began. It may have put another value
-    /// there.
+    /// The last write to the variable's place since the call began. This write may have stored
+    /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
-    /// The call during which it exists. Earlier and later accesses belong to other variables.
-    /// Absent if the variable exists for the whole run.
+    /// The call during which the variable exists. Earlier and later accesses belong to other
+    /// variables. Absent if the variable exists for the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallThere>,
 }
@@ -287,7 +287,7 @@ fn readings(bytes: &[u8]) -> Vec<(&'static str, String)> {
     readings
 }
 
-/// Writes bytes as text, with a dot for each unprintable byte.
+/// Formats bytes as text, with a dot for each unprintable byte.
 fn text_of(bytes: &[u8]) -> String {
     let shown = |&byte: &u8| match byte {
         b' '..=b'~' => char::from(byte),

@@ -16,12 +16,12 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// Writes text on one line without hidden characters. A tab becomes four spaces.
+/// Returns text on one line without hidden characters. A tab becomes four spaces.
 pub fn plain(text: &str) -> String {
     visible(text).replace('\t', "    ")
 }
 
-/// Writes text on one line without hidden characters, but keeps tabs.
+/// Returns text on one line without hidden characters, but keeps tabs.
 fn visible(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_hidden(c) && c != '\t';
     if !text.contains(is_escaped) {
@@ -38,7 +38,7 @@ fn visible(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Writes text on one line with each hidden character, including tabs, as an escape, for formats
+/// Returns text on one line with each hidden character, including tabs, as an escape, for formats
 /// that other programs read.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     match visible(text) {

@@ -85,7 +85,7 @@ impl RankedValues<'_> {
     }
 }
 
-/// Writes the predicate in words.
+/// Formats the predicate in words.
 fn predicate(row: &RankedValue) -> String {
     match (row.predicate, row.is_truth) {
         (Predicate::Zero, true) => "does not hold".to_owned(),
@@ -381,9 +381,9 @@ pub struct RankValue {
     pub predicate: &'static str,
     /// The number that `above` or `below` compares with.
     pub than: Option<RankNumber>,
-    /// The number of failing executions in which it holds for some value.
+    /// The number of failing executions in which the predicate holds for some value.
     pub failing: usize,
-    /// The number of passing executions in which it holds for some value.
+    /// The number of passing executions in which the predicate holds for some value.
     pub passing: usize,
     /// Ochiai's coefficient.
     pub score: f64,

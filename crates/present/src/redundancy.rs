@@ -26,7 +26,7 @@ use crate::render::Render;
 use crate::steps::StepScene;
 use crate::{PresentError, Style};
 
-/// The kind of operators in question.
+/// The kind of operators that are checked for redundancy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RedundancyOf {
@@ -48,24 +48,24 @@ pub struct RedundancyScene<'a> {
     pub paths: &'a PrimaryMap<NodeId, Node>,
 }
 
-/// The operators to show, the most redundant first, and the totals of all operators in question.
+/// The operators to show, the most redundant first, and the totals of all checked operators.
 #[derive(Clone, Debug, Default)]
 pub struct RedundancyReport {
-    /// The kind of operators in question.
+    /// The kind of operators that were checked.
     pub of: RedundancyOf,
     /// The function, if the question was about only one.
     pub function: Option<String>,
     /// The operators.
     pub operators: Vec<OperatorRedundancy>,
-    /// The number of operators in question.
+    /// The number of operators that were checked.
     pub all: u64,
-    /// The number of these operators that are left out, because they belong to other code.
+    /// The number of checked operators that are left out because they belong to other code.
     pub left_out: u64,
     /// The results by the path alone for the shown operators, in program order.
     pub by_path: Vec<PathRedundancy>,
     /// The maximum number of routes through paths to list for each operator.
     pub ways: usize,
-    /// The total number of executions of the operators in question.
+    /// The total number of executions of the checked operators.
     pub executions: u64,
     /// The number of redundant executions.
     pub redundant: u64,

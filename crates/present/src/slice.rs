@@ -142,7 +142,7 @@ fn left_out(out: &mut dyn Write, files: &[FileLines<'_>]) -> Result<(), PresentE
     Ok(())
 }
 
-/// Writes ascending numbers, with ranges: `27, 28, 33-36`.
+/// Formats ascending numbers, with ranges: `27, 28, 33-36`.
 fn numbers(numbers: impl Iterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -208,7 +208,7 @@ struct WithoutLines<'r> {
     function: &'r str,
     /// The number of statements.
     statements: u64,
-    /// The number of executions of these statements.
+    /// The number of executions of statements in the slice.
     executions: u64,
     /// For the statement with the most executions in the slice, the number of these executions and
     /// of all its executions.

@@ -167,9 +167,9 @@ fn inlined_text(
     Ok(())
 }
 
-/// Writes the place of an inlined call: ` at app.rs:17`. The innermost call is number 0. The number
-/// after the last call selects the activation itself. If only library code was inlined at this
-/// place, the line in the library follows.
+/// Formats the place of an inlined call, as ` at app.rs:17`. The innermost call is number 0. The
+/// number after the last call selects the activation itself. If only library code was inlined at
+/// this place, the line in the library follows.
 fn place_text(frame: &Frame, inner: usize) -> String {
     let call = frame.inlined.get(inner);
     let own = call.map_or(&frame.own_line, |call| &call.line);
@@ -184,7 +184,7 @@ fn place_text(frame: &Frame, inner: usize) -> String {
     plain(&place)
 }
 
-/// Writes the parameters among some variables.
+/// Formats the parameters among some variables.
 fn arguments<'s>(variables: impl Iterator<Item = &'s Shown>) -> String {
     let one = |v: &Shown| format!("{}={}", named(&v.name), v.brief);
     Vec::from_iter(variables.filter(|v| v.parameter).map(one)).join(", ")
@@ -352,7 +352,7 @@ pub struct StateDocument {
     /// The source variables that exist for the whole run, with `--globals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<StateVariable>>,
-    /// The number of these variables that were left out.
+    /// The number of source variables that exist for the whole run, but were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
     /// The results of the invoked function, if the moment is its end.
@@ -461,8 +461,8 @@ pub struct StateVariable {
     /// Why it has no value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The last write to the variable's place since the call began. It may have put another value
-    /// there.
+    /// The last write to the variable's place since the call began. This write may have stored
+    /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The inlined function that it belongs to, if there is one.

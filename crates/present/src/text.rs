@@ -117,7 +117,7 @@ pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()
     writeln!(out)
 }
 
-/// Writes the number of runs whose counts were added up, in words.
+/// Formats the number of runs whose counts were added up, in words.
 fn over(totals: Totals) -> String {
     match totals.runs {
         0 | 1 => String::new(),
@@ -136,7 +136,7 @@ impl Shown<'_> {
         plain(self.profile.names().function(function))
     }
 
-    /// Writes the file and the line.
+    /// Formats a position as its file and line, or as `-` if there is none.
     fn place(&self, position: Option<Location>) -> String {
         let Some(position) = position else {
             return "-".into();

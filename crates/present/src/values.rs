@@ -131,10 +131,10 @@ pub struct ValuesInstance {
 /// A value, and its role in the statement.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleValue {
-    /// Empty for a result. `stored` (for an integer, only the bytes that were written), `set`,
-    /// `decided by` and `returned` are other values of a statement. A call, or a statement without
-    /// these values, has operands: `argument`, `index`, `carried`, `byte` of a fill, `from byte` of
-    /// a data segment, or another operand.
+    /// The role of the value, empty for a result. `stored` (for an integer, only the bytes that
+    /// were written), `set`, `decided by` and `returned` are other values of a statement. A call,
+    /// or a statement without these values, has operands: `argument`, `index`, `carried`, `byte` of
+    /// a fill, `from byte` of a data segment, or another operand.
     pub role: &'static str,
     /// The value.
     #[serde(flatten)]
@@ -178,7 +178,7 @@ pub fn rank(ty: ValType, (low, high): Bits) -> Rank {
 }
 
 impl ValuesInstance {
-    /// Writes the effect of an execution: `stored 7 to 0x20, 4 bytes`.
+    /// Formats the effect of an execution: `stored 7 to 0x20, 4 bytes`.
     fn text(&self, memories: u32) -> String {
         let mut text = match &self.trapped {
             Some(why) => format!("trapped ({why})"),
@@ -331,7 +331,7 @@ fn extremes(out: &mut dyn Write, counts: &[ValueCount]) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Writes the row of an execution, with its value wrapped to the width of the terminal.
+/// Formats the row of an execution, with its value wrapped to the width of the terminal.
 fn row(line: &str, style: Style) -> String {
     wrapped(line, style.width, 18)
 }

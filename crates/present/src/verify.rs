@@ -30,8 +30,8 @@ pub struct VerifyReport {
     pub ended: bool,
     /// The number of bytes after its last complete state.
     pub ignored_bytes: u64,
-    /// `true` if an interrupted addition left these bytes, so that they are not damage; otherwise
-    /// absent.
+    /// `true` if an interrupted addition left the ignored bytes, so that they are not damage;
+    /// otherwise absent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// The checks of the path, if there is one.

@@ -153,11 +153,11 @@ pub struct WhyMove {
     /// The bytes of memory, if the place is in a memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRange>,
-    /// The value at this place; empty if unknown.
+    /// The value at the place that `what` names; empty if unknown.
     #[serde(serialize_with = "unless_empty")]
     #[schemars(with = "Option<String>")]
     pub value: String,
-    /// The value at this place, with type and exact bits. Absent if unknown.
+    /// The value at the place that `what` names, with type and exact bits. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<TypedValue>,
     /// The place in the program.
@@ -222,12 +222,12 @@ pub struct WhyLed {
 /// An activation that was open when the run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyFrame {
-    /// Its place.
+    /// The place that the activation had reached.
     pub place: WhyPlace,
-    /// The functions that were inlined at its place, the innermost first. Absent if there are none.
+    /// The functions that were inlined at `place`, the innermost first. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<String>,
-    /// The branch in the activation that led to its place.
+    /// The branch in the activation that led to `place`.
     pub branch: Option<WhyLed>,
     /// Whether its function belongs to the program itself and not to a library, according to the
     /// debug information.

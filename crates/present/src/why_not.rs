@@ -18,11 +18,11 @@ use crate::{PresentError, Render, Style, WhyEntry, WhyPlace};
 pub struct WhyNotReport {
     /// The place as named by the user.
     pub at: String,
-    /// The time after which it was not executed; 0 for the whole run.
+    /// The time after which the place was not executed; 0 for the whole run.
     pub after: u64,
-    /// The executions up to this time, if there are any.
+    /// The executions of the place up to the time `after`, if there are any.
     pub before: Option<WhyNotBefore>,
-    /// Why it was not executed.
+    /// Why the place was not executed.
     pub cause: WhyNotCause,
     /// The origin of the deciding value, as in `afterimage/why`.
     pub why: Vec<WhyEntry>,
@@ -38,7 +38,7 @@ impl Document for WhyNotReport {
     type Row = NoRows;
 }
 
-/// The executions of a place before the part of the run in question.
+/// The executions of a place before the part of the run that the question was about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotBefore {
     /// Whether arrivals at the line are counted instead of executions of its blocks.
@@ -65,7 +65,7 @@ pub struct WhyNotCause {
 pub enum WhyNotKind {
     /// A branch was executed, but never took the direction to the place.
     Branch {
-        /// Its last execution or, with `after`, the first execution after that time.
+        /// The last execution of the branch or, with `after`, its first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`. The execution at the end of the block of that
         /// moment is included.
@@ -81,7 +81,7 @@ pub enum WhyNotKind {
     },
     /// A call through a table never called the function.
     Table {
-        /// Its last execution or, with `after`, the first execution after that time.
+        /// The last execution of the call or, with `after`, its first execution after that time.
         place: WhyPlace,
         /// The number of executions after `after`. The execution at the end of the block of that
         /// moment is included.
@@ -92,7 +92,7 @@ pub enum WhyNotKind {
         value: Option<String>,
         /// The function.
         function: Function,
-        /// The function that it called; `null` for a host function.
+        /// The function that the call reached; `null` for a host function.
         called: Option<Function>,
     },
     /// Control took the direction to the place, but did not reach the regular end of a block or
@@ -185,7 +185,7 @@ pub struct WhyNotEnd {
 pub struct WhyNotHop {
     /// The way in which the previous step depends on this step.
     pub how: WhyNotHow,
-    /// Its operator.
+    /// The step's operator.
     pub place: WhyPlace,
 }
 

@@ -63,7 +63,8 @@ impl<'a> Resolver<'a> {
     /// in the number of functions, and linear in the bodies to which the text leads.
     ///
     /// # Errors
-    /// If the text is not a location in this program. The error names the nearest location.
+    /// If the text is not a location in this program. For an unknown name or line, the error names
+    /// similar names or the nearest line with code.
     pub fn location(&self, text: &str) -> Result<Resolved, ResolveError> {
         if text.is_empty() {
             return Err(ResolveError::Empty);

@@ -142,7 +142,7 @@ impl Builder {
     /// Appends `times` consecutive executions of a node by the innermost activation.
     ///
     /// # Panics
-    /// Panics if the node was not defined, or the run has 2^64 blocks.
+    /// Panics if the node was not defined.
     #[inline]
     pub fn node(&mut self, node: NodeId, times: u64) {
         let NodeFacts {

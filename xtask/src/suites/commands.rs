@@ -127,7 +127,9 @@ impl Asked<'_> {
 
     fn all(&self, module: &Path, done: &mut Done) -> Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let file = module.to_str().context("a name")?;
+        let file = module
+            .to_str()
+            .context("the path of a module is not UTF-8")?;
         self.instrumented(module, file, done)?;
         let words = ["record", "-q", "--force", "--invoke", EXPORT, "-o", "a.aft"];
         let ran = self.run(&[&words[..], &[file]].concat())?;

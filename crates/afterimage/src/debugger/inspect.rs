@@ -389,7 +389,7 @@ impl<'a> Inspection<'_, 'a> {
             (_, Some(standing)) => {
                 let depth = standing.open.len().checked_sub(number + 1);
                 let waits = depth.and_then(|depth| standing.waiting.get(depth));
-                let waits = waits.context("an activation that does not wait")?;
+                let waits = waits.context("an activation does not wait for a call")?;
                 outer = Activation::waiting(bodies, waits.function, waits.block, call.time)?;
                 &outer
             }

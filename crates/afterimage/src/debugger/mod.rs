@@ -215,7 +215,7 @@ impl<'a> Debugger<'a> {
         let first = self.bodies.first_of(function, block)?;
         Ok(Position::new(
             time,
-            first.context("a block that does not exist")?,
+            first.context("a block is not in the program")?,
         ))
     }
 
@@ -225,7 +225,7 @@ impl<'a> Debugger<'a> {
         let visit = visit.with_context(|| format!("the run has no block t={}", grouped(time)))?;
         let node = &self.path().nodes()[visit.node];
         let block = node.blocks.get((time - visit.start) as usize);
-        let block = block.context("a block that does not exist")?;
+        let block = block.context("a block is not in the program")?;
         Ok((node.function, *block))
     }
 
@@ -263,7 +263,10 @@ impl<'a> Debugger<'a> {
     pub fn place(&self, at: Position) -> Result<(FuncId, OrigOffset)> {
         let (function, _) = self.block(at.time)?;
         let offset = self.offset(function, OpId::from_u32(at.op))?;
-        Ok((function, offset.context("an operator that does not exist")?))
+        Ok((
+            function,
+            offset.context("an operator is not in the program")?,
+        ))
     }
 
     fn offset(&self, function: FuncId, op: OpId) -> Result<Option<OrigOffset>> {

@@ -399,7 +399,7 @@ impl<'a> Debugger<'a> {
             return Ok(None);
         };
         let visit = self.path().cursor().seek(time)?;
-        let visit = visit.context("an execution that does not exist")?;
+        let visit = visit.context("an execution is not in the path")?;
         let position = match (op, &point.place) {
             (None, _) => self.first_of(time)?,
             (Some(op), Points::Line(_)) => {
@@ -407,14 +407,14 @@ impl<'a> Debugger<'a> {
                     time,
                     op: Some(op),
                     function: self.path().nodes()[visit.node].function,
-                    line: point.line.context("a line without a number")?,
+                    line: point.line.context("a line has no number")?,
                     depth: 0,
                     visit,
                 };
                 let arrived = self.arrived(&step)?;
                 if arrived.time > visit.last() {
                     let visit = self.path().cursor().seek(arrived.time)?;
-                    let visit = visit.context("an execution that does not exist")?;
+                    let visit = visit.context("an execution is not in the path")?;
                     return Ok(Some((visit, arrived)));
                 }
                 arrived

@@ -230,7 +230,7 @@ impl<'a> Debugger<'a> {
     /// If the path cannot be read.
     pub fn step_operator(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
         let block = self.block(from.time)?;
-        let ops = self.ops(block).context("a block that does not exist")?;
+        let ops = self.ops(block).context("a block is not in the program")?;
         match direction {
             Direction::Forward => {
                 if from.op + 1 < ops.end {
@@ -253,7 +253,7 @@ impl<'a> Debugger<'a> {
                 };
                 let ops = self
                     .ops(self.block(time)?)
-                    .context("a block that does not exist")?;
+                    .context("a block is not in the program")?;
                 let first = self.first_of(time)?;
                 let op = ops.end.saturating_sub(1).max(first.op);
                 Ok(Some(Position { time, op }))
@@ -315,7 +315,7 @@ impl<'a> Debugger<'a> {
             let arrived = match step.op {
                 Some(op) => {
                     let offset = self.offset(step.function, op)?;
-                    let offset = offset.context("an operator that does not exist")?;
+                    let offset = offset.context("an operator is not in the program")?;
                     let inlined = self.own_frames(offset);
                     let function = step.function;
                     let own = Chain { function, inlined };
@@ -494,7 +494,7 @@ impl<'a> Debugger<'a> {
                 let mut cursor = self.path().cursor();
                 cursor.seek(step.time)?;
                 let innermost = cursor.innermost()?;
-                innermost.context("a line outside of all calls")?.entered
+                innermost.context("a line is outside of all calls")?.entered
             }
         };
         Ok(position.max(self.canonical(prologue.behind(entered))?))

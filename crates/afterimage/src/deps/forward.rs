@@ -74,9 +74,9 @@ impl Finder<'_, '_> {
         let mut users = DepsUsers::default();
         let values = self.scene.values;
         let instance = values.at(block.time)?;
-        let instance = instance.context("an execution that does not exist")?;
+        let instance = instance.context("an execution is not in the path")?;
         let function = self.scene.traced.program().function(block.function);
-        let function = function.context("a function that is not in the program")?;
+        let function = function.context("the path names a function that is not in the program")?;
         let ops = &function.cfg.blocks[block.block].ops;
         for op in ops.start.as_u32()..ops.end.as_u32() {
             let op = OpId::from_u32(op);
@@ -246,12 +246,12 @@ impl Finder<'_, '_> {
     /// Describes a block that was executed because of a decision or a call.
     fn block(&self, block: &Controlled) -> Result<BlockRun> {
         let function = self.scene.traced.program().function(block.function);
-        let function = function.context("a function that is not in the program")?;
+        let function = function.context("the path names a function that is not in the program")?;
         let ops = &function.cfg.blocks[block.block].ops;
         let (first, end) = (ops.start.as_u32(), ops.end.as_u32());
         let offsets = self.index.offsets(function);
         let offsets = offsets.get(first as usize..end as usize);
-        let offsets = offsets.context("a block that is not in the program")?;
+        let offsets = offsets.context("a block is not in the program")?;
         let statements = self.scene.types.statements(function.id);
         let statements = statements.map_or(0, |ssa| {
             let all = ssa.statements.values();

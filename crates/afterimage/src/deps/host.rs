@@ -50,10 +50,10 @@ impl Finder<'_, '_> {
     ) -> Result<(DependsOn, Option<Point>)> {
         let values = self.scene.values;
         let logged = values.host()?.get(call)?;
-        let logged = logged.context("a host call that is not in the log")?;
+        let logged = logged.context("a host call is not in the log")?;
         let imports = &self.scene.traced.program().imports;
         let import = imports.get(logged.import.as_u32() as usize);
-        let import = import.context("an import that is not in the program")?;
+        let import = import.context("an import is not in the program")?;
         let mut gave = HostGave {
             import: format!("{}.{}", import.module, import.name),
             call,
@@ -66,7 +66,7 @@ impl Finder<'_, '_> {
         let node = &values.path().nodes()[instance.node];
         let last = node.blocks.last();
         let op = last.and_then(|&block| self.last_op(node.function, block));
-        let op = op.context("a block without operators")?;
+        let op = op.context("a block has no operators")?;
         gave.called = Some(self.executed(instance, op)?);
         let takes = true;
         let point = Point {

@@ -367,7 +367,7 @@ impl Finder<'_, '_> {
             }
             Origin::Returned { instance, index } => {
                 let call = values.host_call(instance)?;
-                let call = call.context("a host call that is not in the log")?;
+                let call = call.context("a host call is not in the log")?;
                 return self.of_host(call, Some(instance), Some(index));
             }
             Origin::Operator { instance, op } => {
@@ -395,7 +395,9 @@ impl Finder<'_, '_> {
             Controller::Host => return Ok((Dependence::new(role, DependsOn::HostCall), None)),
             Controller::Branch { time, block } => (time, function, Some(block)),
             Controller::Call { time } | Controller::Throw { time } => {
-                let caller = values.at(time)?.context("a call without a time")?;
+                let caller = values
+                    .at(time)?
+                    .context("the time of a call is not in the path")?;
                 let node = &values.path().nodes()[caller.node];
                 (time, node.function, node.blocks.last().copied())
             }
@@ -429,12 +431,12 @@ impl Finder<'_, '_> {
     fn when(&self, instance: Instance, op: OpId) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &self.scene.values.path().nodes()[instance.node];
         let function = self.scene.traced.program().function(node.function);
-        let function = function.context("a function that is not in the program")?;
+        let function = function.context("the path names a function that is not in the program")?;
         let block = function.block_of(op);
         let position = node.blocks.iter().position(|&other| Some(other) == block);
         let time = instance.time + position.unwrap_or(0) as u64;
         let offset = self.index.offsets(function).get(op.as_u32() as usize);
-        let offset = *offset.context("an operator that is not in the program")?;
+        let offset = *offset.context("an operator is not in the program")?;
         Ok((time, function.id, offset))
     }
 

@@ -99,7 +99,7 @@ fn outputs(scene: &Scene<'_, '_>, took: &[HostTook]) -> Result<Vec<InfluencedOut
                 continue;
             }
             let mut cursor = scene.traced.path()?.cursor();
-            let visit = cursor.seek(start)?.context("a call that was never made")?;
+            let visit = cursor.seek(start)?.context("a call is not in the path")?;
             let mut bytes = Vec::new();
             for took in took.iter().filter(|took| took.start == start) {
                 bytes.extend(parts(&put, took));

@@ -31,7 +31,7 @@ use variable::VariableInMemory;
 /// Asks what memory contained, what wrote it last, and what reads and writes it next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryQuery {
-    /// The bytes in question.
+    /// The bytes that the query is about.
     pub bytes: MemoryBytes,
     /// The moment right before this place or block is executed: `parser.c:42#7`, `50%`. The default
     /// is the end of the run.

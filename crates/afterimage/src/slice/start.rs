@@ -218,7 +218,7 @@ fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let taken = taken.filter_map(|k| criteria::of_operand(&execution, &compiled.code, k));
     let operators = traced.operators();
     let operator = operators.get(function, op)?;
-    let operator = operator.context("an operator that is not in the program")?;
+    let operator = operator.context("an operator is not in the program")?;
     let ending = match traced.trap()? {
         Some(trapped) => trapped.why,
         None => end.ending.to_string(),

@@ -103,7 +103,7 @@ impl ConditionQuery {
             }
         }
         let Some(first_path) = first_path else {
-            bail!("--where '{text}' names no variable: it always holds, or never");
+            bail!("--where '{text}' names no variable, so it holds always or never");
         };
         let values = session.values()?;
         let (all, happened) = occasions(session, &values, &names, source, place.place.clone())?;

@@ -27,7 +27,7 @@ pub struct Start {
     pub written: Option<Written>,
     /// The subject in words, for the beginning of a sentence.
     pub what: String,
-    /// The execution of the statement in question. For a call that wrote output,
+    /// The execution of the statement that the question names. For a call that wrote output,
     /// [`place`](Start::place) finds it instead.
     pub place: Option<Spot>,
     /// The execution of the statement, if the value is its result.
@@ -60,7 +60,7 @@ impl Start {
         self.what.trim_end_matches(", which").trim_end_matches(',')
     }
 
-    /// Returns the value to follow back and, if only some of its bits are in question, these bits.
+    /// Returns the value to follow back and, if only some of its bits are followed, these bits.
     ///
     /// # Errors
     /// If the recording is damaged.
@@ -77,8 +77,8 @@ impl Start {
         })
     }
 
-    /// Finds the execution of the statement in question. This is done only on demand, because
-    /// describing an execution requires counting.
+    /// Finds the execution of the statement that the question names. This is done only on demand,
+    /// because describing an execution requires counting.
     ///
     /// # Errors
     /// If the recording is damaged.

@@ -349,12 +349,15 @@ fn frame_at(
     op: Option<OpId>,
 ) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
-    let instance = scene.values.at(time)?.context("a call without a time")?;
+    let instance = scene
+        .values
+        .at(time)?
+        .context("the time of a call is not in the path")?;
     let op = match op {
         Some(op) => Some(op),
         None => last_of(scene, instance, time),
     };
-    let op = op.context("a block without operators")?;
+    let op = op.context("a block has no operators")?;
     let spot = walk.spot_of(instance, op);
     let place = scene.place(spot)?;
     let led = led_by(scene, instance, time)?;

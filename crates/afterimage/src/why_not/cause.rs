@@ -19,7 +19,7 @@ use crate::why::{Held, Start};
 fn end_of(scene: &Scene<'_, '_>, (function, block): CodeBlock) -> Result<OpId> {
     let code = scene.traced.program().function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
-    let end = end.context("a block that does not exist")?;
+    let end = end.context("a block is not in the program")?;
     // A loop may begin with a block without operators.
     Ok(if end.ops.is_empty() {
         end.ops.end
@@ -144,7 +144,7 @@ fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
         return Ok(None);
     };
     let (asked, _) = calls(scene.values, time, 1)?;
-    let asked = asked.first().context("a block of no activation")?;
+    let asked = asked.first().context("a block belongs to no activation")?;
     let length = scene.values.path().length();
     let (open, _) = calls(scene.values, length, usize::MAX)?;
     let same = |(_, call): &(usize, &Call)| {
@@ -157,10 +157,10 @@ fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
         let instance = scene
             .values
             .at(call.time)?
-            .context("a call without a time")?;
+            .context("the time of a call is not in the path")?;
         let blocks = &scene.values.path().nodes()[instance.node].blocks;
         let block = blocks.get((call.time - instance.time) as usize);
-        Ok((call.function, *block.context("a call in no block")?))
+        Ok((call.function, *block.context("a call is in no block")?))
     };
     let innermost = open.first().context("no activation is open")?;
     // The block may not have been executed to its end.

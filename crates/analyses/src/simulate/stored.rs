@@ -27,7 +27,7 @@ pub enum StoredError {
     Inconsistent {
         /// The simulation, which is also the name of its section.
         simulation: String,
-        /// The inconsistent part.
+        /// The inconsistency, as a clause.
         what: &'static str,
     },
 }

@@ -229,8 +229,8 @@ impl Files {
         }
     }
 
-    /// Returns the stream of a file descriptor; `None` for an opened file if `host` cannot supply
-    /// its path.
+    /// Returns the stream of a file descriptor. Returns `None` for an opened file if there is no
+    /// `host` to supply its path.
     pub fn stream_if(
         &self,
         fd: u32,

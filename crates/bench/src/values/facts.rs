@@ -152,7 +152,7 @@ impl Facts {
 
 fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
     let function = subject.program.function(code.function);
-    let function = function.context("a node of a function that does not exist")?;
+    let function = function.context("the function of a node is not in the program")?;
     let mut of = OfNode::default();
     let totals = &mut of.totals;
     totals.statements = code.insts.len() as u64;

@@ -43,7 +43,7 @@ struct Question {
     node: u64,
 }
 
-/// An observer that records the times at which the bytes in question were written.
+/// An observer that records the times at which the requested bytes were written.
 #[derive(Default)]
 struct Noted {
     /// The time at which the current node began.
@@ -134,7 +134,7 @@ fn questions(subject: &Subject, blocks: u64) -> Result<Vec<Question>> {
     let mut questions = Vec::new();
     for (memory, address, written) in chosen {
         let time = written + random.up_to(blocks - written + 1) - 1;
-        let visit = cursor.seek(time)?.context("a time outside of the run")?;
+        let visit = cursor.seek(time)?.context("a time is outside of the run")?;
         // Asks at the beginning of a node, so that the writes of earlier nodes come before the
         // question.
         if visit.start <= written {
@@ -157,7 +157,7 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
     let epochs = opened.epochs()?;
     let values = opened.values(&epochs)?;
     let checkpoints = recorded_checkpoints(&opened.file, &opened.path)?;
-    let checkpoints = checkpoints.context("the checkpoints are not there")?;
+    let checkpoints = checkpoints.context("the recording has no checkpoints")?;
     let run = Run {
         program: opened.program,
         module: opened.bytes,
@@ -181,7 +181,7 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
             let start = Instant::now();
             let found = writes.before(question.memory, question.address, question.time)?;
             seconds.push(start.elapsed().as_secs_f64());
-            let found = found.context("a write that is not found")?;
+            let found = found.context("a write was not found")?;
             let visit = cursor.seek(found.time)?;
             ensure!(
                 visit.is_some_and(|visit| visit.start == question.node),

@@ -60,7 +60,10 @@ pub(crate) fn measure(subject: &Subject, last: u64, observed: &Observed) -> Resu
     let peak = String::from_utf8_lossy(&output.stdout);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     Ok(Memory {
-        peak: peak.trim().parse().context("no measure of memory")?,
+        peak: peak
+            .trim()
+            .parse()
+            .context("the peak of memory is not a number")?,
         guest: mib(observed.guest),
         shadow: mib(observed.shadow),
     })

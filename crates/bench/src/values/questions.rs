@@ -81,7 +81,7 @@ pub(crate) struct Opened<'a> {
 impl<'a> Opened<'a> {
     pub(crate) fn new(subject: &'a Subject) -> Result<Self> {
         let file = TraceFile::open(&subject.folder.path().join("run.aft"))?;
-        let path = recorded_path(&file, &subject.program)?.context("the path is not there")?;
+        let path = recorded_path(&file, &subject.program)?.context("the recording has no path")?;
         Ok(Self {
             file,
             program: &subject.program,
@@ -95,7 +95,7 @@ impl<'a> Opened<'a> {
     }
 
     pub(crate) fn epochs(&self) -> Result<FileEpochs> {
-        recorded_epochs(&self.file, &self.path)?.context("the values are not there")
+        recorded_epochs(&self.file, &self.path)?.context("the recording has no values")
     }
 
     pub(crate) fn values<'b>(&'b self, epochs: &'b FileEpochs) -> Result<RecordedValues<'b>> {
@@ -133,7 +133,7 @@ pub(crate) fn measure(subject: &Subject, samples: &[Computed]) -> Result<Questio
         // Each sample gets only one timed question, so that no question profits from another.
         if numbers.len().is_multiple_of(2) {
             let execution = executions.get(&values, number)?;
-            let execution = execution.context("an execution that does not exist")?;
+            let execution = execution.context("an execution was not found")?;
             dependences(&values, &execution)?;
             data.push(start.elapsed().as_secs_f64());
             let start = Instant::now();
@@ -190,7 +190,7 @@ fn block_of(subject: &Subject, sample: &Computed) -> Result<u64> {
     let block = function.and_then(|function| function.block_of(sample.op));
     let mut blocks = subject.path.nodes()[sample.node].blocks.iter();
     let position = blocks.position(|&other| Some(other) == block);
-    let position = position.context("a statement outside of its node")?;
+    let position = position.context("a statement is outside of its node")?;
     Ok(sample.time + position as u64)
 }
 
@@ -202,7 +202,7 @@ fn ask<'a>(
     sample: &Computed,
 ) -> Result<Execution> {
     let execution = executions.get(values, number)?;
-    let execution = execution.context("an execution that does not exist")?;
+    let execution = execution.context("an execution was not found")?;
     let code = values.compiled(execution.instance.node)?;
     let register = code.code.first_result() + sample.inst as u32;
     let found = values.value(execution.instance, register)?;

@@ -76,7 +76,10 @@ pub(crate) fn measure(
     let (values, copies) = (sizes.values.0, sizes.copies.0);
     let directory = sizes.directory;
     let told = labels + far + values + copies + directory;
-    let log = subject.file.last(Kind::LOG).context("no log")?;
+    let log = subject
+        .file
+        .last(Kind::LOG)
+        .context("the recording has no log")?;
     let share = index.length as f64 / subject.built.time as f64;
     Ok(Sizes {
         labels,

@@ -50,7 +50,7 @@ enum Which {
 /// Functions with a given name.
 #[derive(Serialize, JsonSchema)]
 struct Functions {
-    /// The text that their names contain.
+    /// The text that the functions' names contain.
     name: String,
     /// The functions, the most executed instructions first.
     functions: Vec<FoundFunction>,
@@ -61,11 +61,11 @@ struct Functions {
 struct FoundFunction {
     /// The function.
     function: Function,
-    /// The number of its calls.
+    /// The number of calls to the function.
     calls: u64,
-    /// The number of instructions that it executed itself.
+    /// The number of instructions that the function executed itself.
     instructions: u64,
-    /// Its line, if known: `parser.c:12`.
+    /// The line of the function, if known: `parser.c:12`.
     source: Option<String>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Near {
 }
 
 impl Near {
-    /// Writes the line as `parser.c:42`, with a mark: `&` through an address, `?` through a branch
+    /// Formats the line as `parser.c:42`, with a mark: `&` through an address, `?` through a branch
     /// or call.
     pub(super) fn place(&self) -> String {
         let Position { file, line, .. } = &self.source;
@@ -61,10 +61,10 @@ pub(super) struct Nearest {
     pub lines: Vec<Near>,
     /// Whether there may be further lines.
     cut: bool,
-    /// The other lines of the same functions with a branch that always went the same way. The
+    /// Other lines of the functions of `lines`, with a branch that always went the same way. The
     /// functions of the nearest lines come first. `None` if the run's counts are unknown.
     pub one_way: Option<Vec<Position>>,
-    /// The lines that these functions executed, by file, if known.
+    /// The executed lines of the functions of `lines`, by file, if known.
     ran: Option<BTreeMap<String, BTreeSet<u32>>>,
 }
 
@@ -119,7 +119,7 @@ impl Nearest {
         })
     }
 
-    /// Writes the lines: the nearest with their text, and as many others as fit into some rows.
+    /// Formats the lines: the nearest with their text, and as many others as fit into some rows.
     pub(super) fn text(&self, rows: usize) -> String {
         let mut text = String::new();
         if self.lines.is_empty() {
@@ -175,7 +175,7 @@ impl Nearest {
         shown
     }
 
-    /// Writes lines by file, as `parser.c:42,44-47; lexer.c:7`. The file of the first line comes
+    /// Formats lines by file, as `parser.c:42,44-47; lexer.c:7`. The file of the first line comes
     /// first.
     fn rows(&self, lines: &[&Position]) -> Vec<String> {
         let mut files: Vec<(&str, BTreeSet<u32>)> = Vec::new();

@@ -16,7 +16,7 @@ use super::{Question, Subject, next};
 use crate::answer::{Next, ToolResult, Totals};
 use crate::schemas;
 
-/// The recording in question.
+/// The recording to summarise.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

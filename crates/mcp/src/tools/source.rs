@@ -14,7 +14,7 @@ use super::{Question, Subject, next};
 use crate::answer::{BODY, ToolResult, Totals};
 use crate::schemas;
 
-/// The lines in question.
+/// The source lines to show.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

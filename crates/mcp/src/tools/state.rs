@@ -11,7 +11,7 @@ use super::{Question, Subject};
 use crate::answer::{BODY, ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
-/// The moment in question.
+/// The moment, and the parts of the state to show.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -17,7 +17,7 @@ use super::{Question, Subject, needs, next};
 use crate::answer::{BODY, Next, ToolResult, Totals, page};
 use crate::schemas;
 
-/// The value in question.
+/// The value whose origin to find.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

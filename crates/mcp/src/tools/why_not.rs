@@ -11,7 +11,7 @@ use super::{Question, Subject, next};
 use crate::answer::{ToolResult, Totals, document_of, text_of};
 use crate::schemas;
 
-/// The place in question.
+/// The place that was not executed.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {

@@ -25,7 +25,7 @@ pub(super) fn tiles(
     Ok(writeln!(out, "</div>")?)
 }
 
-/// Writes a sum as `35 of 40`.
+/// Formats a sum as `35 of 40`.
 fn of(sum: Ran) -> String {
     format!("{} of {}", grouped(sum.ran), grouped(sum.all))
 }
@@ -98,7 +98,7 @@ pub(super) fn files(
         let unplaced = Ran::of(coverage.unplaced.iter().map(|row| row.entries));
         writeln!(
             out,
-            "<tr><th scope=\"row\">functions of no known file</th><td></td>{}{}{}</tr>",
+            "<tr><th scope=\"row\">functions whose file is unknown</th><td></td>{}{}{}</tr>",
             cells(Ran::default()),
             cells(unplaced),
             cells(Ran::default())
@@ -124,7 +124,7 @@ pub(super) fn files(
     left_out(out, &coverage.left_out)
 }
 
-/// Writes the percentage and the two numbers as cells.
+/// Formats the percentage and the two numbers as cells.
 fn cells(sum: Ran) -> String {
     if sum.all == 0 {
         return "<td class=\"n\"></td><td class=\"n soft\">–</td>".to_owned();

@@ -13,7 +13,7 @@ use crate::document::{Document, NoRows};
 pub struct CurrencyDocument {
     /// The variable, or an expression.
     pub variable: String,
-    /// Its type, if there was a value.
+    /// The variable's type, if the variable had a value.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
     /// The line as named by the user.
@@ -58,17 +58,18 @@ impl From<[u64; 2]> for CurrencyArrivals {
 /// The number of stops by verdict.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyCounts {
-    /// Stops at which the shown value is the value that the source implies.
+    /// The number of stops at which the shown value is the value that the source implies.
     pub current: u64,
-    /// Stops at which the shown value differs from the value that the source implies.
+    /// The number of stops at which the shown value differs from the value that the source implies.
     pub not_current: u64,
-    /// Stops at which nothing is shown.
+    /// The number of stops at which nothing is shown.
     pub not_available: u64,
-    /// Stops at which the source has not assigned the variable yet.
+    /// The number of stops at which the source has not assigned the variable yet.
     pub not_set: u64,
-    /// Stops at which it is unknown whether the shown and the expected value are the same.
+    /// The number of stops at which it is unknown whether the shown and the expected value are the
+    /// same.
     pub not_comparable: u64,
-    /// Stops whose corresponding moment in the unoptimised run is unknown.
+    /// The number of stops whose corresponding moment in the unoptimised run is unknown.
     pub not_told: u64,
 }
 
@@ -106,10 +107,11 @@ pub struct CurrencyStop {
     /// The reason, for `not available` and `not comparable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The code that gave a different value, for `not told` if counting found a counterpart.
+    /// The code that gave a different value, if this is the reason for `not told`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differs: Option<CurrencyDiffers>,
-    /// The code that cannot be distinguished, for `not told` if counting found a counterpart.
+    /// The code whose executions in a block cannot be distinguished, if this is the reason for `not
+    /// told`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<CurrencyAlike>,
 }
@@ -154,7 +156,7 @@ pub struct CurrencyDiffers {
     pub unoptimised: TypedValue,
 }
 
-/// Code whose executions in a block cannot be distinguished.
+/// Code whose executions in one block cannot be distinguished from each other.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CurrencyAlike {
     /// Its column, if known.

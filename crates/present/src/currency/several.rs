@@ -100,7 +100,7 @@ impl Document for CurrenciesDocument {
 pub struct CurrencyVariable {
     /// Its name.
     pub variable: String,
-    /// Its type, if there was a value.
+    /// The variable's type, if the variable had a value.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
     /// The number of examined stops by verdict.

@@ -50,7 +50,7 @@ fn named(report: &CurrencyReport) -> String {
     plain(&report.variable)
 }
 
-/// Writes the number and the time of a stop: `#4 (t=1,234)`.
+/// Formats the number and the time of a stop: `#4 (t=1,234)`.
 fn when(row: &CurrencyRow) -> String {
     format!("#{} (t={})", grouped(row.number), grouped(row.time))
 }

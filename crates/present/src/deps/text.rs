@@ -182,7 +182,7 @@ fn host_gave(host: &HostGave) -> String {
     }
 }
 
-/// Writes the time and the operator.
+/// Formats the time and the operator.
 fn at(execution: &DepsExecution) -> String {
     format!("t={}  {}", grouped(execution.t), operator(execution))
 }
@@ -216,7 +216,7 @@ fn place_of(own: Option<&OwnPlace>, line: Option<&SourceLine>, function: &Functi
     format!("  {}", OwnPlace::text(own, line, &function.name))
 }
 
-/// Writes the values that an execution gave.
+/// Formats the values that an execution gave.
 fn gave(values: &[TypedValue], trapped: Option<&str>) -> String {
     match trapped {
         Some(why) => format!("  trapped ({why})"),

@@ -51,7 +51,7 @@ impl Document for DiffDocument {
 pub struct DiffSide {
     /// The recording.
     pub file: String,
-    /// The number of blocks it executed.
+    /// The number of executed blocks.
     pub length: u64,
 }
 
@@ -94,9 +94,9 @@ pub struct DiffFirst {
 pub struct DiffBytes {
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// The first run's bytes from this offset on, at most 32.
+    /// The first run's bytes from `offset` on, at most 32.
     pub a: Vec<u8>,
-    /// The second run's bytes from this offset on, at most 32.
+    /// The second run's bytes from `offset` on, at most 32.
     pub b: Vec<u8>,
 }
 
@@ -132,9 +132,9 @@ pub struct DiffControl {
     pub number: u64,
     /// The steps that differ in the previous block. The last entry decided where control went.
     pub decided: Vec<DiffDecided>,
-    /// The differing block of the first run; `null` if it has ended.
+    /// The differing block of the first run; `null` if the run has ended.
     pub a: Option<DiffBlock>,
-    /// The differing block of the second run; `null` if it has ended.
+    /// The differing block of the second run; `null` if the run has ended.
     pub b: Option<DiffBlock>,
     /// The calls that are open where control diverges, the innermost first. At most six are listed.
     pub calls: Vec<DiffCall>,
@@ -165,9 +165,9 @@ pub struct DiffOutput {
     pub descriptor: u32,
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// Its line in the output, from 1.
+    /// The number of the line of output that contains the first differing byte, from 1.
     pub output_line: u64,
-    /// The bytes of that line before the difference.
+    /// The bytes that precede the difference in its line of output.
     pub before: Vec<u8>,
     /// The output of the first run; `null` if its output ends earlier.
     pub a: Option<DiffWritten>,

@@ -242,7 +242,7 @@ pub struct DiffReplaced {
     /// result from the same operands. It is `null` unless the operators are constants or compute
     /// from their operands alone.
     pub otherwise: Option<u64>,
-    /// The first of these executions.
+    /// The first execution that `otherwise` counts.
     pub first: Option<DiffOtherwise>,
 }
 

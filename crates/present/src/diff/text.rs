@@ -534,7 +534,7 @@ fn line_counts(
     Ok(())
 }
 
-/// Writes the ratio B/A of two counts.
+/// Formats the ratio B/A of two counts.
 fn ratio(counts: [u64; 2]) -> String {
     number::ratio(counts).unwrap_or_else(|| match counts {
         [0, _] => "only B".to_owned(),

@@ -134,7 +134,7 @@ fn suspicious(
     more(out, suspects.len(), top)
 }
 
-/// Writes the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
+/// Formats the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
 fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
@@ -196,7 +196,7 @@ pub struct VersionsDocument {
     pub b: String,
     /// The number of statements that `b` executed.
     pub statements: usize,
-    /// The number of these statements that correspond to a statement of `a`.
+    /// The number of statements executed by `b` that correspond to a statement of `a`.
     pub matched: usize,
     /// The endings of the runs, if they differ.
     pub endings: Option<DiffEndings>,
@@ -232,9 +232,9 @@ pub struct VersionsOutput {
     pub descriptor: u32,
     /// The offset of the first differing byte, from 0.
     pub offset: u64,
-    /// Its line in the output, from 1.
+    /// The number of the line of output that contains the first differing byte, from 1.
     pub output_line: u64,
-    /// The bytes of that line before the difference.
+    /// The bytes that precede the difference in its line of output.
     pub before: Vec<u8>,
     /// The output of the first version; `null` if its output ends earlier.
     pub a: Option<VersionsWritten>,

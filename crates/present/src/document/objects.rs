@@ -183,7 +183,7 @@ impl From<MemoryRange> for Range {
     }
 }
 
-/// Writes bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -21,12 +21,12 @@ pub struct InfoDisclosed {
     pub traffic: Vec<InfoTraffic>,
     /// The size of the module in bytes.
     pub module_bytes: u64,
-    /// The number of these bytes that are debug information.
+    /// The number of bytes of the module that are debug information.
     pub debug_bytes: u64,
     /// The number of source files that the debug information names.
     pub debug_paths: u64,
-    /// The folders of these files, without nested folders. The author's own folders come before the
-    /// folders of libraries.
+    /// The folders of the source files that the debug information names, without nested folders.
+    /// The author's own folders come before the folders of libraries.
     pub debug_folders: Vec<String>,
     /// The embedded source files; `null` if there are none.
     pub sources: Option<InfoSources>,
@@ -43,7 +43,7 @@ pub struct InfoTraffic {
     /// The number of bytes that the program read. For a folder, this is the size of the list of
     /// names.
     pub read_bytes: u64,
-    /// The number of bytes it wrote.
+    /// The number of bytes that the program wrote.
     pub written_bytes: u64,
 }
 
@@ -52,9 +52,9 @@ pub struct InfoTraffic {
 pub struct InfoSources {
     /// The number of files.
     pub files: u64,
-    /// Their total size in bytes.
+    /// The total size of the files in bytes.
     pub bytes: u64,
-    /// The list of these files, with `--sources`.
+    /// The embedded files, with `--sources`.
     pub list: Option<Vec<InfoSource>>,
 }
 

@@ -17,12 +17,12 @@ pub struct InfoStreams {
     pub statements: u64,
     /// The bytes by kind of data.
     pub classes: Vec<InfoClass>,
-    /// The total number of these bytes.
+    /// The total number of bytes that answer questions about values.
     pub stored_bytes: i64,
     /// The number of bytes attributed to the part of the run with stored values.
     #[serde(skip)]
     pub counted: i64,
-    /// The number of these bytes per statement.
+    /// The number of bytes that answer questions about values, per statement with stored values.
     pub bytes_per_statement: Option<f64>,
     /// The share of the run's blocks with stored values, if some blocks have none. Data about the
     /// whole run counts in this proportion.
@@ -35,7 +35,7 @@ pub struct InfoStreams {
 /// 8 for each dependence (Zhang and Gupta 2005).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InfoOriginal {
-    /// The size of this form in bytes, with one control dependence for each statement.
+    /// The size of the uncompressed form in bytes, with one control dependence for each statement.
     pub bytes: u64,
     /// The factor by which the file is smaller than `bytes`.
     pub factor: f64,

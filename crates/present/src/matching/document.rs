@@ -98,27 +98,30 @@ pub struct MatchOther {
 /// The accuracy of a matching: counts of statements in functions that differ.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MatchAccuracy {
-    /// The number of executed statements.
+    /// The number of statements that the second version executed in functions that differ.
     pub executed: u64,
-    /// The number of these statements with a known line and column.
+    /// The number of executed statements with a known line and column.
     pub known: u64,
-    /// The number of these statements for which the first version executed an equal statement from
-    /// the same position, in any instance of a generic function.
+    /// The number of statements for which the first version executed an equal statement of the same
+    /// line and column, in any instance of a generic function.
     pub of_column: u64,
-    /// The number of these statements that are matched with a statement from that position.
+    /// The number of statements counted in `of_column` that are matched with a statement of the
+    /// same line and column.
     pub correct_of_column: u64,
     /// The number of statements with a true counterpart: an equal statement from the same position
     /// and instance that the first version executed.
     pub true_counterpart: u64,
     /// The number of statements with a true counterpart that are matched.
     pub matched: u64,
-    /// The number of these statements that are matched correctly, by line, column and instance.
+    /// The number of statements with a true counterpart that are matched correctly, by line, column
+    /// and instance.
     pub correct: u64,
-    /// The number of statements with a correct counterpart among all their matches.
+    /// The number of statements with a true counterpart for which at least one match is correct.
     pub found: u64,
-    /// The total number of matches of these statements.
+    /// The total number of matches of statements with a true counterpart.
     pub listed: u64,
-    /// The number of statements that are matched with a statement of the same line.
+    /// The number of statements with a true counterpart that are matched with a statement of the
+    /// same line.
     pub same_line: u64,
 }
 

@@ -59,7 +59,7 @@ pub fn begin_counted(out: &mut dyn Write, first: &str) -> Result<(), PresentErro
     begin_source(out, &[first, "count", "branches"])
 }
 
-/// Writes a count, with a marker if it is zero.
+/// Formats a count, with a marker if it is zero.
 pub fn count(count: u64) -> String {
     match count {
         0 => "<i class=\"x\" title=\"never ran\">×</i> 0".to_owned(),
@@ -106,7 +106,7 @@ impl CountedLine<'_> {
         Ok(())
     }
 
-    /// Writes the number of times each direction was taken, if there are few directions.
+    /// Formats the number of times each direction was taken, if there are few directions.
     fn shown(&self, all: usize) -> String {
         if all > WAYS {
             return String::new();
@@ -121,7 +121,7 @@ impl CountedLine<'_> {
         Vec::from_iter(shown).join(" | ")
     }
 
-    /// Writes the number of times each direction was taken, with the names of the directions.
+    /// Formats the number of times each direction was taken, with the names of the directions.
     fn directions(&self) -> String {
         let told = self.branches.iter().map(|branch| match branch.count {
             0 => "never reached".to_owned(),

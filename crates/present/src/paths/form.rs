@@ -102,18 +102,18 @@ fn with_rest(text: String, left: u64, noun: &str) -> String {
     }
 }
 
-/// Writes the number of items left out: `3 more blocks`.
+/// Formats the number of items left out: `3 more blocks`.
 fn more(left: u64, noun: &str) -> String {
     counted(left, noun).replacen(' ', " more ", 1)
 }
 
-/// Writes blocks separated by dots.
+/// Formats blocks separated by dots.
 pub(super) fn dots(blocks: &[BlockId]) -> String {
     let numbers: Vec<_> = blocks.iter().map(|b| b.as_u32().to_string()).collect();
     numbers.join(".")
 }
 
-/// Writes a series of timestamps in the paper's notation: `l`, `l:h` or `l:h:s`.
+/// Formats a series of timestamps in the paper's notation: `l`, `l:h` or `l:h:s`.
 pub(crate) fn series(series: &Series, whole: Whole) -> String {
     let entries = series.entries();
     let shown = match whole {

@@ -89,7 +89,7 @@ pub struct PathsDocument<R = Vec<PathsRow>> {
     pub totals: PathsTotals,
     /// The number of rows without `--limit`.
     pub available: u64,
-    /// Whether `rows` contains all these rows.
+    /// Whether `rows` contains all rows that are available without `--limit`.
     pub complete: bool,
     /// The rows.
     pub rows: R,
@@ -176,10 +176,10 @@ pub struct PathsCounts {
     pub functions: Option<u64>,
     /// The number of calls.
     pub calls: u64,
-    /// The number of unique path traces of these calls; `null` if blocks of the function were left
+    /// The number of unique path traces of the calls; `null` if blocks of the function were left
     /// out when the path was built.
     pub traces: Option<u64>,
-    /// The number of blocks that these calls executed themselves.
+    /// The number of blocks that the calls executed themselves.
     pub blocks: u64,
     /// The number of calls that had not returned at the end.
     pub open: u64,
@@ -233,7 +233,7 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub trace: usize,
     /// The number of calls that took it.
     pub calls: u64,
-    /// The number of these calls that had not returned at the end.
+    /// The number of calls that took the path trace and had not returned at the end of the run.
     pub open: u64,
     /// The number of its blocks.
     pub length: u64,
@@ -341,9 +341,9 @@ pub struct HotTotals {
     pub paths: u64,
     /// The number of executions.
     pub executions: u64,
-    /// The number of blocks executed in these paths.
+    /// The number of blocks executed in all paths.
     pub blocks: u64,
-    /// The number of instructions executed in these paths.
+    /// The number of instructions executed in all paths.
     pub instructions: u64,
 }
 
@@ -404,7 +404,7 @@ fn of_hot<'a>(
 /// The pattern, and the number of its occurrences.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundTotals {
-    /// Its parts.
+    /// The parts of the pattern.
     pub pattern: Vec<FoundPart>,
     /// The number of occurrences.
     pub count: u64,
@@ -433,7 +433,7 @@ pub struct FoundRow {
     pub end_t: u64,
     /// The number of the call to the first function that contains the occurrence, from 1.
     pub call: u64,
-    /// The time of that call's first block.
+    /// The time of the first block of the call that contains the occurrence.
     pub entered_t: u64,
 }
 

@@ -186,7 +186,7 @@ pub fn hot_text(
 /// The maximum number of a path's blocks in a table.
 const LONGEST: usize = 10;
 
-/// Writes the blocks of a path, shortened if there are many.
+/// Formats the blocks of a path, shortened if there are many.
 pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     let mut blocks = dots(&all[..all.len().min(LONGEST)]);
     if all.len() > LONGEST {
@@ -195,7 +195,8 @@ pub(crate) fn path_blocks(all: &[BlockId]) -> String {
     blocks
 }
 
-/// Writes lines in the form `lib.c:3-7,9`. Writes only the lines of the file with the most lines.
+/// Formats lines in the form `lib.c:3-7,9`. Includes only the lines of the file with the most
+/// lines.
 pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {

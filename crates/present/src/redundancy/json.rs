@@ -29,7 +29,7 @@ pub struct RedundancyDocument {
     pub expressions: Option<u64>,
     /// The number of executions.
     pub executions: u64,
-    /// The number of these executions that were redundant.
+    /// The number of redundant executions.
     pub redundant: u64,
     /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub struct RedundantOperator {
     pub instruction: Instruction,
     /// The number of executions.
     pub executions: u64,
-    /// The number of these executions that were redundant.
+    /// The number of redundant executions.
     pub redundant: u64,
     /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -113,7 +113,7 @@ fn in_path(operator: &OperatorRedundancy, path: NodeId) -> Option<&InPath> {
     operator.paths.iter().find(|p| p.path == path)
 }
 
-/// Writes the blocks and the lines of a path.
+/// Formats the blocks and the lines of a path.
 fn path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<(String, String), PresentError> {
     let Some(node) = scene.paths.get(path) else {
         return Ok(Default::default());
@@ -154,10 +154,10 @@ pub struct Way {
     pub path: Option<WayPath>,
     /// The source.
     pub from: WaySource,
-    /// The number of executions of the operator in that path.
+    /// The number of executions of the operator in `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions_in_path: Option<u64>,
-    /// The number of these executions that were redundant.
+    /// The number of redundant executions of the operator in `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redundant_in_path: Option<u64>,
 }
@@ -168,7 +168,7 @@ pub struct WaySource {
     /// The source.
     #[serde(flatten)]
     pub instruction: Instruction,
-    /// Its path.
+    /// The path in which the source was executed.
     pub path: Option<WayPath>,
 }
 

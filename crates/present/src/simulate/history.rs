@@ -74,7 +74,7 @@ impl SiteHistory<'_> {
         runs.map_err(|error| PresentError::Path(Box::new(error)))
     }
 
-    /// Writes the site and its counts.
+    /// Formats the site and its counts.
     pub(super) fn head(&self, scene: &StepScene<'_>) -> Result<(String, String), PresentError> {
         let place = self.place();
         let shown = Shown::of(scene, place)?;
@@ -212,7 +212,7 @@ pub fn outcome_text(
     Ok(())
 }
 
-/// Writes an ordinal number: `1st`, `2nd`, `3rd`, `4th`, `11th`.
+/// Formats an ordinal number: `1st`, `2nd`, `3rd`, `4th`, `11th`.
 fn ordinal(number: u64) -> String {
     let end = match (number % 10, number % 100) {
         (1, rest) if rest != 11 => "st",

@@ -44,7 +44,7 @@ pub fn misses_text(
     Ok(report.shown().len() < missed)
 }
 
-/// Writes the summary.
+/// Formats the summary as a sentence.
 fn sentence(summary: &Summary) -> String {
     let all = summary.sum(|_| true);
     let missed = grouped(all.missed);
@@ -106,7 +106,7 @@ fn level(level: &LevelSpec) -> String {
     format!("{size} ({ways}, lines of {} bytes)", level.line)
 }
 
-/// Writes a part per thousand of a whole, to two decimals.
+/// Formats a part per thousand of a whole, to two decimals.
 fn per_thousand(part: u64, whole: u64) -> String {
     let hundredths = match whole {
         0 => 0,

@@ -24,8 +24,8 @@ pub struct WorstSite<'a> {
     pub history: SiteHistory<'a>,
     /// Some of the executions that missed, ascending.
     pub sample: Vec<u64>,
-    /// The producers of its address or condition in these executions, with their counts; `None` if
-    /// the file has no values.
+    /// The producers of its address or condition in the sampled executions, with their counts;
+    /// `None` if the file has no values.
     pub producers: Option<Vec<(Producer, u64)>>,
     /// The command that explains the misses further.
     pub command: String,
@@ -117,8 +117,8 @@ pub struct SimulateWorstRow {
     pub missed: Missed,
     /// A sample of the executions that missed, spread evenly.
     pub sample: Vec<u64>,
-    /// The producers of the address or condition in these executions; `null` if the recording has
-    /// no values.
+    /// The producers of the address or condition in the sampled executions; `null` if the recording
+    /// has no values.
     pub producers: Option<Vec<SimulateProducer>>,
     /// The command that shows the slice of the last execution in the sample.
     pub command: String,

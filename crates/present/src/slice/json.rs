@@ -28,8 +28,8 @@ pub struct SliceReport {
     pub executed_lines: usize,
     /// The number of bytes of initial memory that it depends on.
     pub initial_bytes: u64,
-    /// The last write to the variable's place since the call began. It may have put another value
-    /// there.
+    /// The last write to the variable's place since the call began. This write may have stored
+    /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The lines in it.
@@ -61,10 +61,10 @@ pub struct SliceLine {
     pub source: Position,
     /// The number of its operators in the slice.
     pub statements: usize,
-    /// The largest number of executions of one of these operators in the slice. With `--algorithm
+    /// The largest number of executions in the slice among the line's operators. With `--algorithm
     /// edges` and `nodes`, all executions count.
     pub sliced: u64,
-    /// The number of all executions of this operator.
+    /// The number of all executions of the operator that `sliced` is about.
     pub executed: u64,
     /// Whether the slice begins at this line.
     pub criterion: bool,

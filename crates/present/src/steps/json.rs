@@ -100,7 +100,7 @@ pub enum StepWhat {
     SetGlobal {
         /// The global.
         global: u32,
-        /// Its new value.
+        /// The new value of the global.
         value: TypedValue,
     },
     /// A table or a segment was changed.
@@ -110,7 +110,7 @@ pub enum StepWhat {
     },
     /// A branch was executed.
     Branch {
-        /// The value that decided it.
+        /// The value that decided the branch.
         value: TypedValue,
     },
     /// A jump.
@@ -153,7 +153,7 @@ pub enum StepWhat {
     },
     /// An exception was thrown.
     Throw {
-        /// Its values.
+        /// The values of the exception.
         values: Vec<TypedValue>,
     },
     /// The run ended with a trap.

@@ -66,7 +66,7 @@ pub fn steps_text(
 }
 
 impl ShownStep {
-    /// Writes the row. `source` is the width of the source line.
+    /// Formats the row. `source` is the width of the source line.
     fn text(
         &self,
         scene: &StepScene<'_>,
@@ -103,7 +103,7 @@ impl ShownStep {
 }
 
 impl StepRow {
-    /// Writes the source line, the function, the place as commands name it, and the effect.
+    /// Formats the source line, the function, the place as commands name it, and the effect.
     /// Includes the memory if there are several (`memories`). `source` is the width of the source
     /// line.
     pub(crate) fn text(&self, memories: u32, source: usize) -> String {
@@ -137,7 +137,7 @@ impl StepRow {
         format!("{}  {}", self.doing(), self.effect(memories))
     }
 
-    /// Writes the effect on memory, the source line, and the place as commands name it.
+    /// Formats the effect on memory, the source line, and the place as commands name it.
     pub(crate) fn sentence(&self, memories: u32) -> String {
         let function = self.shown_function();
         let place = self.offset.map(|offset| format!("@0x{offset:x}"));
@@ -276,7 +276,7 @@ fn all(values: &[TypedValue]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Writes bytes as text if all are printable characters, and otherwise in hexadecimal.
+/// Formats bytes as text if all are printable characters, and otherwise in hexadecimal.
 fn bytes_text(bytes: &[u8]) -> String {
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
     if bytes.iter().all(is_text) {
@@ -286,7 +286,7 @@ fn bytes_text(bytes: &[u8]) -> String {
     digits.collect::<Vec<_>>().join(" ")
 }
 
-/// Writes the first address and the number of bytes, with the memory if there are several
+/// Formats the first address and the number of bytes, with the memory if there are several
 /// (`memories`).
 pub fn range_text(memories: u32, range: Range) -> String {
     let bytes = counted(range.length, "byte");

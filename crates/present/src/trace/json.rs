@@ -21,7 +21,7 @@ pub struct TraceHead {
     pub level: &'static str,
     /// The time of the stretch's first block.
     pub first: u64,
-    /// The time of its last block.
+    /// The time of the stretch's last block.
     pub last: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
@@ -95,9 +95,9 @@ pub struct PathRow {
 pub struct LeftOutRow {
     /// The time of the first block.
     pub t: u64,
-    /// The function of these blocks.
+    /// The function of the blocks that were left out.
     pub function: Function,
-    /// The number of these blocks.
+    /// The number of blocks that were left out.
     pub left_out: u64,
 }
 

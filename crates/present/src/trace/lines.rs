@@ -75,7 +75,8 @@ pub struct LineRow {
     pub entered_t: u64,
     /// Whether it is the activation's first line.
     pub begins: bool,
-    /// The offset in the original module of the next operator; `null` if the run ended before it.
+    /// The offset in the original module of the next operator; `null` if the run ended before that
+    /// operator.
     pub offset: Option<u32>,
     /// The line.
     #[serde(serialize_with = "position")]
@@ -85,7 +86,7 @@ pub struct LineRow {
     /// parameters. Absent if they are unknown or were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
-    /// Why these variables are unknown.
+    /// Why the variables are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
 }
@@ -400,7 +401,7 @@ impl<'s> Lines<'s> {
 }
 
 impl LineEntry {
-    /// Writes the heading with the function of the line. Includes the arguments where the function
+    /// Returns the heading with the function of the line. Includes the arguments where the function
     /// begins.
     fn header(&self) -> String {
         let name = plain(without_parameters(&self.name));
@@ -423,7 +424,7 @@ impl LineEntry {
         }
     }
 
-    /// Writes the variables that changed.
+    /// Formats the variables that changed.
     fn changed_text(&self) -> String {
         let Some(Ok(changed)) = &self.changed else {
             return String::new();

@@ -557,7 +557,7 @@ impl<'s, S> Lines<'s, S> {
     }
 }
 
-/// Writes a place as `file.c:42`, or as the offset in the module if the line is unknown.
+/// Formats a place as `file.c:42`, or as the offset in the module if the line is unknown.
 pub(super) fn shown_place<S>(scene: &Scene<'_, S>, place: BlockPlace) -> String {
     match place.position {
         Some(position) => shown_line(scene, position),
@@ -565,7 +565,7 @@ pub(super) fn shown_place<S>(scene: &Scene<'_, S>, place: BlockPlace) -> String 
     }
 }
 
-/// Writes the last two parts of the file's path, and the line.
+/// Formats the last two parts of the file's path, and the line.
 pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String {
     let file = scene.places.shown(position);
     plain(&format!("{file}:{}", position.line))

@@ -26,16 +26,16 @@ pub struct ConditionReport {
     pub at: String,
     /// The number of arrivals at a line, executions of an instruction, or calls to a function.
     pub count: u64,
-    /// The number of these occasions that were examined. It is smaller than `count` if only some
-    /// occasions were requested, or only the first or the last at which the condition holds.
+    /// The number of arrivals, executions or calls that were examined. It is smaller than `count`
+    /// if only some were requested, or only the first or the last at which the condition holds.
     pub looked_at: u64,
-    /// The number of examined occasions on which the condition holds.
+    /// The number of examined arrivals, executions or calls for which the condition holds.
     pub holds: u64,
     /// The cases in which the condition's operands have no value, with the reasons.
     pub unknown: Vec<VariableMissing>,
-    /// The times at which it holds.
+    /// The times at which the condition holds.
     pub instances: Vec<ConditionInstance>,
-    /// The number of further times.
+    /// The number of times at which the condition holds that are left out of `instances`.
     pub more: u64,
     /// The variables that the line itself changes, after the condition was tested. Absent if none
     /// was found to change when the line was first and last executed.

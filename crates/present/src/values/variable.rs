@@ -96,8 +96,8 @@ pub enum VariableValue {
         type_name: String,
         /// The value in C notation.
         value: String,
-        /// The last write to the variable's place since the call began. It may have put another
-        /// value there.
+        /// The last write to the variable's place since the call began. This write may have stored
+        /// something other than the variable's value.
         #[serde(skip_serializing_if = "Option::is_none")]
         written: Option<WrittenSince>,
     },

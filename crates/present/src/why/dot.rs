@@ -168,7 +168,7 @@ impl<'o> WhyDot<'o> {
     }
 }
 
-/// Writes lines as a left-aligned label.
+/// Formats lines as a left-aligned label.
 fn quoted(lines: &[&str]) -> String {
     let mut text = String::from("\"");
     for (k, line) in lines.iter().enumerate() {

@@ -35,8 +35,8 @@ const BETWEEN: [(&str, &str); 29] = [
     ("eqz", "=="),
 ];
 
-/// Writes the operator with the values of its operands: `360 + 12`, `i32.clz(7)`. For a read of a
-/// constant table, writes the address. Writes an operator on unsigned operands by name if an
+/// Formats the operator with the values of its operands: `360 + 12`, `i32.clz(7)`. A read of a
+/// constant table appears as its address. An operator on unsigned operands appears by name if an
 /// operand is displayed as negative.
 pub fn expression(made: &WhyMade) -> String {
     let values = made.operands.iter().map(|operand| operand.value.as_str());

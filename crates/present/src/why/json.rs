@@ -30,8 +30,8 @@ pub struct WhyHead {
     /// in a library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub death: Option<WhyDeath>,
-    /// The last write to the variable's place since the call began. It may have put another value
-    /// there.
+    /// The last write to the variable's place since the call began. This write may have stored
+    /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
 }

@@ -247,7 +247,7 @@ fn ended(end: &WhyNotEnd) -> String {
     }
 }
 
-/// Writes a place as `file.c:42 in main (@0x1f3)`. The offset identifies the branch, because a line
+/// Formats a place as `file.c:42 in main (@0x1f3)`. The offset identifies the branch because a line
 /// may have several.
 fn exactly(place: &WhyPlace) -> String {
     if place.source.is_none() {

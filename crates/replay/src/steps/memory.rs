@@ -276,7 +276,7 @@ struct Search<'a, S: Segments> {
     run: Run<'a, S>,
     wanted: Wanted,
     range: Range,
-    /// The moment in question.
+    /// The moment before and after which to search.
     moment: Moment,
     bytes: Vec<Byte>,
     /// The answer without its parts, once the moment has been reached.
@@ -772,7 +772,7 @@ fn is_before(step: &Step, moment: Moment) -> bool {
     step.time < moment.time || step.time == moment.time && within()
 }
 
-/// Records the effect of a step on the bytes of a range, before or after the moment in question.
+/// Records the effect of a step on the bytes of a range, before or after the requested moment.
 fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     let (read, written) = (step.what.read(), step.what.written());
     let step = Rc::new(step);

@@ -2,9 +2,9 @@
 //! on the machine instead of an engine.
 //!
 //! A run is followed from its beginning or, if the file has checkpoints, from the last checkpoint
-//! before the part in question. With checkpoints, the time does not depend on the length of the
-//! run. Only the guest's memory, the code of the path's nodes, the effects of one node, and parts
-//! of checkpoints are kept in memory.
+//! before the requested part. With checkpoints, the time does not depend on the length of the run.
+//! Only the guest's memory, the code of the path's nodes, the effects of one node, and parts of
+//! checkpoints are kept in memory.
 
 mod accesses;
 mod addresses;

@@ -43,8 +43,8 @@ pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(
         let instance = scene
             .values
             .at(call.time)?
-            .context("a call without a time")?;
-        let op = last_of(scene, instance, call.time).context("a block without operators")?;
+            .context("the time of a call is not in the path")?;
+        let op = last_of(scene, instance, call.time).context("a block has no operators")?;
         Ok((call.function, op))
     };
     stack.iter().enumerate().map(site).collect()
@@ -121,7 +121,7 @@ pub fn described(
     )
 }
 
-/// Writes a caller as `f at file.c:42`.
+/// Formats a caller as `f at file.c:42`.
 fn caller(place: &WhyPlace) -> String {
     let at = place.line().unwrap_or_else(|| place.site().to_owned());
     format!("{} at {at}", harmless(&place.function.name))
