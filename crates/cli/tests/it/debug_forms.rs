@@ -439,7 +439,7 @@ int run(void) { return add(4); }
     let memory = "memory app.aft --var depth";
     sandbox.refused(memory, 125, &[".dwo", "compile without -gsplit-dwarf"]);
     record(&sandbox, &clang, &["-gline-tables-only", "-O0"], SOURCE);
-    let only_lines = ["lines, but no variables", "compile it with -g"];
+    let only_lines = ["lines but no variables", "compile it with -g"];
     sandbox.refused(values, 125, &only_lines);
     sandbox.refused(memory, 125, &only_lines);
     for (section, parts) in [
