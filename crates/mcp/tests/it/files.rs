@@ -85,8 +85,8 @@ fn a_recording_that_is_replaced_or_cut_is_noticed() {
     fs::rename(&other, &at).unwrap();
     let replaced = connection.call("why", &question);
     let notes = replaced["structuredContent"]["notes"].to_string();
-    assert!(notes.contains("was replaced"), "{replaced}");
-    assert!(text(&replaced).contains("note: forever.aft was replaced"));
+    assert!(notes.contains("has been replaced"), "{replaced}");
+    assert!(text(&replaced).contains("note: forever.aft has been replaced"));
     // The file is cut off.
     let length = fs::metadata(&at).unwrap().len();
     let file = fs::OpenOptions::new().write(true).open(&at).unwrap();
