@@ -189,8 +189,8 @@ impl Question<'_, '_> {
         wanted.dedup();
         let expected = read(&pair.a, &paths, &moments.a, wanted, true)?;
         let symbols = [
-            Symbols::new(&pair.b.variables),
-            Symbols::new(&pair.a.variables),
+            Symbols::new(pair.b.variables),
+            Symbols::new(pair.a.variables),
         ];
         let causes = Causes::new(pair, moments);
         let mut reports = Vec::new();

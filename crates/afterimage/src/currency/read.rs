@@ -141,7 +141,7 @@ pub fn read(
         program,
         &side.bodies,
         scene.values,
-        &side.variables,
+        side.variables,
         &called,
         first.clone(),
     );
@@ -155,7 +155,7 @@ pub fn read(
         |moment, scopes| -> SeenThere {
             let seen = paths
                 .iter()
-                .map(|path| look(&side.variables, path, moment, scopes));
+                .map(|path| look(side.variables, path, moment, scopes));
             seen.map(|seen| seen.map_err(|why| Nowhere { why }))
                 .collect()
         },
