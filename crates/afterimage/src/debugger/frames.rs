@@ -20,8 +20,8 @@ pub struct StackFrame {
     pub function: FuncId,
     /// The name of the frame's function.
     pub name: String,
-    /// The frame's current line. In each frame except the innermost, this line calls the function
-    /// of the frame inside it.
+    /// The frame's current line. In each frame except the innermost, this is the line of the call
+    /// to the next inner frame.
     pub line: Option<SourceLine>,
     /// The operator that the activation is about to execute.
     pub offset: OrigOffset,

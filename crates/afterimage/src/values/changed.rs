@@ -14,8 +14,8 @@ use super::variable::unwatched;
 use crate::Session;
 use crate::steps::follow;
 
-/// Compares the condition's variables at some arrivals at a line with their values at the next line
-/// of the same activation. Returns the variables that differ, and that line, if there are any.
+/// For some arrivals at a line, compares the condition's variables with their values at the
+/// activation's next line. If any differ, returns them and the next line.
 ///
 /// # Errors
 /// If the recording is damaged, or the run cannot be followed.

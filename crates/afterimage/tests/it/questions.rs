@@ -1,5 +1,5 @@
-//! Tests questions whose answers the tests can compute themselves: `forever.wat` writes the numbers
-//! of a generator to memory.
+//! Tests questions whose answers the tests can compute themselves: `forever.wat` generates numbers
+//! and writes them to memory.
 
 use std::fmt::Debug;
 

@@ -3,11 +3,11 @@
 //!
 //! The programmer reasons about the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross
 //! 1996). Here that program also ran, on the same input, so nothing has to be predicted. The
-//! analysis finds the optimised run's stop in the other run and reads both values. The executions
-//! of the variable's assignments show which assignments were moved or removed. Dynamic currency
-//! determination (Dhamdhere and Sankaranarayanan 1998) is a similar method that uses possible
-//! executions instead of actual ones. Agrawal and Zhang (2001, section 4.3) perform it on
-//! timestamped paths.
+//! analysis finds the optimised run's stop in the other run and reads both values. The analysis
+//! compares the executions of each assignment to the variable, and so finds which assignments were
+//! moved or removed. Dynamic currency determination (Dhamdhere and Sankaranarayanan 1998) is a
+//! similar method that uses possible executions instead of actual ones. Agrawal and Zhang (2001,
+//! section 4.3) perform it on timestamped paths.
 //!
 //! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one call
 //! that both make to the next, and counts the parts of the line in between ([`align`]).

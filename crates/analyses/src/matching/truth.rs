@@ -17,8 +17,8 @@
 //!
 //! Functions that are the same in both modules, operator for operator, count as not recompiled.
 //! Library functions are usually among them. Their statements are easier to match, so they are also
-//! counted separately. The true counterpart of a statement in such a function is the same operator
-//! of the function of the same name, if both were executed.
+//! counted separately. A statement in such a function has a known counterpart: the same operator in
+//! the function with the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

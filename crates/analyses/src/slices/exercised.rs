@@ -69,7 +69,8 @@ pub enum Direction {
 }
 
 /// Finds the operators reachable over at most `reach` edges. For exercised edges, this is the slice
-/// of Agrawal and Horgan's second approach (1990, section 3.2). Time is linear in the edges.
+/// that Agrawal and Horgan's second approach finds (1990, section 3.2). Time is linear in the
+/// edges.
 pub fn reachable(
     edges: &BTreeSet<Edge>,
     from: &[Operator],

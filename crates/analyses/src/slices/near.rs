@@ -454,8 +454,8 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(())
     }
 
-    /// Returns a part of the range that a load reads, without the first `skipped` bytes. A `length`
-    /// of 0 means the whole range.
+    /// Returns a part of the range that a load reads, without the first `skipped` bytes. If
+    /// `length` is 0, returns the whole range.
     fn read(
         &self,
         instance: Instance,
