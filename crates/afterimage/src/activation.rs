@@ -16,9 +16,11 @@ use afterimage_present::{
 };
 use afterimage_profile::{Source, SourceLine};
 use afterimage_program::Location;
-use afterimage_replay::paths::{CallEntry, CallsOf, FileSegments, Positions, Window, kth_call};
 use afterimage_replay::steps::{
     self, Enter, LineSteps, Range, Step, Steps, Value, WantedLines, What, Within,
+};
+use afterimage_replay::whole_path::{
+    CallEntry, CallsOf, FileSegments, Positions, Window, kth_call,
 };
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};

@@ -11,12 +11,12 @@ use afterimage_present::{
     addresses_text, grouped,
 };
 use afterimage_profile::location::{Occurrence, Place, number};
-use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::{
     Access, AccessSite, AccessedStretches, AddressStats, Addresses, access_sites, address_stats,
     nearest_access,
 };
 use afterimage_replay::values::{Types, block_executions};
+use afterimage_replay::whole_path::FileSegments;
 use anyhow::{Context, Error, Result, bail};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use afterimage_ids::FuncId;
 use afterimage_present::{CallGraphView, CallView, CallsDocument, Scene, Style};
 use afterimage_profile::location::Occurrence;
-use afterimage_replay::paths::{FileSegments, Places, kth_call};
+use afterimage_replay::whole_path::{FileSegments, Places, kth_call};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 

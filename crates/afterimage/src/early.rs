@@ -13,13 +13,13 @@ use afterimage_record::{
     Cache, LivePath, RecordError, RecordedRun, Spacing, Stretches, Taken, build_snapshots,
     progress_end, watch,
 };
-use afterimage_replay::paths::{
-    FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
-    Summary, path_in_memory, path_of_stretches, stretches_of_path,
-};
 use afterimage_replay::state::{Activation, Bodies, Halt, follow_standing, follow_to};
 use afterimage_replay::steps::{Run, SnapshotBuilder, Snapshots, WrittenLines, take_snapshots};
 use afterimage_replay::values::Bits;
+use afterimage_replay::whole_path::{
+    FileSegments, MakeSegment, PathSegment, RecordedDirectory, RecordedPath, StretchDirectory,
+    Summary, path_in_memory, path_of_stretches, stretches_of_path,
+};
 use afterimage_replay::{Recording, WatchFn};
 use afterimage_trace::{Kind, LogReader, TraceFile, TraceWriter};
 use anyhow::Result;

@@ -5,13 +5,13 @@ use std::cell::RefCell;
 
 use afterimage_present::{ResultValue, bits_text, type_text, value_text, written_text};
 use afterimage_program::Names;
-use afterimage_replay::paths::At;
 use afterimage_replay::state::{
     BitField, Bodies, Ended, Limits, Machine, Object, Occasion, Path, PathError, Piece, Rendered,
     Shape, Unavailable, VariableLocation, Variables, Watch, WatchError, Written, follow_to,
 };
 use afterimage_replay::steps::follow_to_end;
 use afterimage_replay::values::RecordedValues;
+use afterimage_replay::whole_path::At;
 use afterimage_trace::{Ending, Event, RawValue, TraceFile};
 use anyhow::{Result, anyhow, bail};
 use wasmparser::ValType;

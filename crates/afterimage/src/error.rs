@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use afterimage_ids::grouped;
 use afterimage_record::RecordError;
 use afterimage_replay::RecordingError;
-use afterimage_replay::paths::PathFileError;
+use afterimage_replay::whole_path::PathFileError;
 use afterimage_trace::{TraceError, Writer};
 
 use crate::text::sentence;

@@ -9,7 +9,7 @@ use afterimage_present::export::{
     Frames, TimelineHead, callgrind_calls, collapsed, firefox, perfetto, pprof_stacks, speedscope,
 };
 use afterimage_profile::{CodeFilter, Folded, Remarks};
-use afterimage_replay::paths::{
+use afterimage_replay::whole_path::{
     CallLengths, ContextLimits, ContextTree, Frame, InlinedFrames, Inlining, Timeline,
     TimelineLimits, Window,
 };

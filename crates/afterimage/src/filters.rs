@@ -9,8 +9,8 @@ use afterimage_profile::Resolver;
 use afterimage_profile::location::{Form, Occurrence, Place, form, number, split_occurrence};
 use afterimage_program::{Module, Names, SourceMap};
 use afterimage_record::{CUT, Filter, Mark, MarkedCode, PathFilter};
-use afterimage_replay::paths::{line_arrivals, time_of};
 use afterimage_replay::values::LeftOut;
+use afterimage_replay::whole_path::{line_arrivals, time_of};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 

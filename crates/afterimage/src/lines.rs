@@ -8,7 +8,6 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{ChangedVariable, LineEntry, PresentError};
 use afterimage_profile::{Folded, Source};
 use afterimage_program::{Location, SourceMap, demangle};
-use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, Window};
 use afterimage_replay::state::{
     Activation, Bodies, DebugError, Halt, Limits, Moment, OnMachine, Shown, Standing, Variables,
     follow_to, variables,
@@ -17,6 +16,7 @@ use afterimage_replay::steps::{
     Enter, LineStep, LineSteps, Opened, Paused, Run, WantedLines, Within, activation_of,
 };
 use afterimage_replay::values::Bits;
+use afterimage_replay::whole_path::{At, FileSegments, Positions, Prologue, Window};
 use afterimage_trace::LogReader;
 use anyhow::{Context, Result, bail};
 

@@ -5,8 +5,8 @@ use afterimage_present::{StepScene, Style};
 use afterimage_profile::{OwnFunctions, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
-use afterimage_replay::paths::{FileSegments, Positions};
 use afterimage_replay::steps::Operators;
+use afterimage_replay::whole_path::{FileSegments, Positions};
 use anyhow::{Result, bail};
 
 use crate::Session;

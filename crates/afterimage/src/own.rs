@@ -7,8 +7,8 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{OwnPlace, PresentError, StepCode};
 use afterimage_profile::{Folded, OwnFunctions, Source};
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::paths::{Places, RecordedPath};
 use afterimage_replay::steps::{Operators, Step, What};
+use afterimage_replay::whole_path::{Places, RecordedPath};
 use anyhow::Result;
 
 use crate::Session;

@@ -9,7 +9,7 @@ use afterimage_profile::location::Occurrence;
 use afterimage_record::{
     BuiltPaths, Cache, LivePath, PathFilter, RecordedRun, build_paths, progress_end,
 };
-use afterimage_replay::paths::{
+use afterimage_replay::whole_path::{
     DynamicGraph, GraphNodes, NumberError, Numbering, RecordedPath, Whose, path_in_memory,
 };
 use afterimage_replay::{Recording, RecordingError};

@@ -2,7 +2,7 @@
 
 use afterimage_present::{PathNames, PathsJson};
 use afterimage_profile::{CodeFilter, Folded, OwnFunctions, Source};
-use afterimage_replay::paths::{
+use afterimage_replay::whole_path::{
     Code, CountOrder, HotPaths, Listed, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
 use anyhow::{Result, bail};

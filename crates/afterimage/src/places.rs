@@ -8,8 +8,8 @@ use afterimage_present::{grouped, shell_word};
 use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_profile::{Source, operator_texts, readable};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_replay::paths::{PathFileError, PositionError};
 use afterimage_replay::values::{Execution, Executions, Operand, RecordedValues, Types};
+use afterimage_replay::whole_path::{PathFileError, PositionError};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::Session;

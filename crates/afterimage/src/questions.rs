@@ -230,11 +230,11 @@ impl Session {
     }
 
     /// Returns what the run executed, in order. Builds the path if it does not exist yet. All
-    /// entries are in memory at once. A run may have billions of entries, so select a stretch or
-    /// limit their number.
+    /// entries are in memory at once. A run may have billions of entries, so select a part of the
+    /// run or limit their number.
     ///
     /// # Errors
-    /// If the run has no such stretch, the program no such function, or the recording is damaged.
+    /// If the run has no such part, the program has no such function, or the recording is damaged.
     pub fn trace(&self, query: &TraceQuery) -> Result<TraceReport, QuestionError> {
         self.about(|| {
             query.check()?;

@@ -11,11 +11,11 @@ use afterimage_ids::Counts;
 use afterimage_profile::{CodeFilter, Folded, Profile, Remarks, Resolver};
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::{LivePath, PathFilter};
-use afterimage_replay::paths::{
-    FileSegments, Positions, RecordedPath, recorded_directory, recorded_path_of,
-};
 use afterimage_replay::state::{DebugError, Variables};
 use afterimage_replay::steps::{Operators, SnapshotError, Snapshots};
+use afterimage_replay::whole_path::{
+    FileSegments, Positions, RecordedPath, recorded_directory, recorded_path_of,
+};
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::Kind;
 use anyhow::Context;

@@ -6,7 +6,6 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{LastOwn, StateView, grouped};
 use afterimage_profile::{Folded, OwnFunctions, Source};
 use afterimage_program::{Location, Names, SourceMap, demangle};
-use afterimage_replay::paths::{At, PathFileError, Places, Visits, Window, time_of};
 use afterimage_replay::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Guess, Halt,
     InlinedCall, Limits, Local, Moment, OnMachine, Recorded, Standing, StateError, StateReport,
@@ -15,6 +14,7 @@ use afterimage_replay::state::{
 };
 use afterimage_replay::steps::Paused;
 use afterimage_replay::values::RecordedValues;
+use afterimage_replay::whole_path::{At, PathFileError, Places, Visits, Window, time_of};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Follows a run for questions that need all of it.
 
-use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::Run;
+use afterimage_replay::whole_path::FileSegments;
 use afterimage_trace::LogReader;
 use anyhow::Result;
 

@@ -16,13 +16,13 @@ use afterimage_present::{
     trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_profile::{OwnFunctions, Source};
-use afterimage_replay::paths::{
-    CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
-    Window, time_of,
-};
 use afterimage_replay::steps::{
     self, Enter, MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, WantedLines,
     Within, last_steps,
+};
+use afterimage_replay::whole_path::{
+    CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
+    Window, time_of,
 };
 use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};

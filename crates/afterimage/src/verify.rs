@@ -15,8 +15,8 @@ use afterimage_record::{
     Cache, CheckedWords, Progress, RecordError, RecordedRun, check, count, progress_end,
     verify_words,
 };
-use afterimage_replay::paths::{recorded_directory, recorded_path, verify_path};
 use afterimage_replay::values::{recorded_epochs, verify_values};
+use afterimage_replay::whole_path::{recorded_directory, recorded_path, verify_path};
 use afterimage_trace::{Existing, Kind as Section, Rule, TraceError, TraceFile, repair};
 use anyhow::{Context, Result};
 
@@ -64,10 +64,8 @@ pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
     });
     let mut remarks = Vec::from_iter(lost);
     if found.unread > 0 {
-        let bytes = counted(found.unread, "byte");
-        remarks.push(format!(
-            "{from}: the origin of {bytes} at its end is unknown"
-        ));
+        let bytes = counted(found.unread, "unreadable byte");
+        remarks.push(format!("{from}: the copy leaves out {bytes} at its end"));
     }
     let whole = counted(found.whole, "section");
     remarks.push(format!("{to} contains {whole} unchanged"));

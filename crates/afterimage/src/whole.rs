@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use afterimage_ids::Counts;
 use afterimage_profile::{CodeFilter, Folded, PaidBy, Profile, WholeLines};
-use afterimage_replay::paths::{Charge, Payer, charged};
+use afterimage_replay::whole_path::{Charge, Payer, charged};
 use anyhow::{Context, Result, bail};
 
 use crate::named::with_names;

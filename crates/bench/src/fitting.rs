@@ -125,7 +125,8 @@ impl Examples {
 fn fit(examples: &[&Examples], from: &Weights, options: &Options) -> Weights {
     let features = Feature::ALL.len();
     let stage = |column: usize| column / KINDS;
-    // For each stage, the common weights, followed by the differences of each kind.
+    // The common weights of each stage, followed by the differences from them for each stage and
+    // kind.
     let mut values = vec![vec![0.0f32; features]; 2 + COLUMNS];
     for column in 0..COLUMNS {
         for &feature in Feature::ALL {

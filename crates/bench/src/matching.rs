@@ -13,8 +13,8 @@ use afterimage_analyses::matching::{
 };
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_record::Cache;
-use afterimage_replay::paths::{FileSegments, recorded_path};
 use afterimage_replay::steps::{Run, recorded_checkpoints};
+use afterimage_replay::whole_path::{FileSegments, recorded_path};
 use afterimage_trace::{TraceFile, TraceWriter};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;

@@ -41,8 +41,8 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// A kind of question, with the median number of milliseconds until the command has ended, for each
-/// question.
+/// A kind of question, with each question's median time until the command has ended, in
+/// milliseconds.
 #[derive(Debug, Serialize)]
 struct Row {
     asked: String,

@@ -8,7 +8,7 @@ use afterimage::path::{GraphOf, dynamic_graph};
 use afterimage_present::{CfgView, DynamicCfgView, Render, Whole, render};
 use afterimage_profile::location::Occurrence;
 use afterimage_program::Function;
-use afterimage_replay::paths::GraphNodes;
+use afterimage_replay::whole_path::GraphNodes;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{choices, formats};

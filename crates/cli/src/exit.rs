@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use afterimage::files::FileError;
 use afterimage::text;
-use afterimage_replay::paths::PathFileError;
+use afterimage_replay::whole_path::PathFileError;
 use afterimage_trace::{End, Ending, Interrupter};
 
 use crate::output::say;

@@ -6,7 +6,7 @@ use afterimage_present::{
     trace_counts_text, traces_text,
 };
 use afterimage_profile::CodeFilter;
-use afterimage_replay::paths::CountOrder;
+use afterimage_replay::whole_path::CountOrder;
 use anyhow::Result;
 
 use crate::arguments::{CodeArguments, ReportArguments, choices, formats};

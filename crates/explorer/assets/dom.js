@@ -166,7 +166,7 @@ export function virtual(scroller, height, count, row) {
     holder.style.transform = `translateY(${first * height}px)`;
     const rows = [];
     for (let index = first; index < last; index += 1) rows.push(row(index));
-    holder.replaceChildren(...rows);
+    update(holder, rows);
     if (had && focused) /** @type {HTMLElement | null} */ (holder.querySelector(`[data-index="${focused}"]`))?.focus({ preventScroll: true });
   };
   scroller.replaceChildren(space);
@@ -197,6 +197,20 @@ export function virtual(scroller, height, count, row) {
     },
     row: (/** @type {number} */ index) => /** @type {HTMLElement | null} */ (holder.querySelector(`[data-index="${index}"]`)),
   };
+}
+
+/** Shows these rows. Rows that are shown already stay, so that the browser does not lay them out and paint them again. @param {HTMLElement} holder @param {HTMLElement[]} rows */
+function update(holder, rows) {
+  const old = new Map(Array.from(/** @type {HTMLCollectionOf<HTMLElement>} */ (holder.children), (one) => [one.dataset.index, one]));
+  old.delete(undefined);
+  const shown = rows.map((one) => { const known = old.get(one.dataset.index); return known?.isEqualNode(one) ? known : one; });
+  const stay = new Set(shown);
+  for (const one of [...holder.children]) if (!stay.has(/** @type {HTMLElement} */ (one))) one.remove();
+  let next = holder.firstChild;
+  for (const one of shown) {
+    if (one === next) next = next.nextSibling;
+    else holder.insertBefore(one, next);
+  }
 }
 
 /** Sets up a canvas with the resolution of the screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */

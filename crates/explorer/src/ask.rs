@@ -31,7 +31,7 @@ use afterimage::{
     DepsQuery, PathsAbout, PathsQuery, ProfileQuery, Session, StateQuery, ValuesQuery,
     VariableQuery, WhyNotQuery,
 };
-use afterimage_replay::paths::{CountOrder, GraphNodes};
+use afterimage_replay::whole_path::{CountOrder, GraphNodes};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::parameters::Parameters;

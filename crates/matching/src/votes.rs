@@ -330,8 +330,8 @@ fn near(apart: usize) -> Parts {
     Parts::of(1.0 / (1.0 + apart as f32 / 8.0))
 }
 
-/// Returns the scores of two executions as a pair, and of their accesses as the same object; `None`
-/// if they do not match.
+/// Returns two scores for a pair of executions: how well the executions correspond, and how likely
+/// their accesses are to the same object. Returns `None` if the executions do not match.
 fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(f32, f32)> {
     let distance = |a: u64, b: u64| (b as u32).wrapping_sub(a as u32);
     let mut weight = if operator { 1.0 } else { 0.2 };

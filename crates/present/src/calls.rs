@@ -6,7 +6,7 @@ use std::io::Write;
 use afterimage_ids::FuncId;
 use afterimage_profile::OwnFunctions;
 use afterimage_program::Names;
-use afterimage_replay::paths::CallEntry;
+use afterimage_replay::whole_path::CallEntry;
 use afterimage_wpp::{CallEdge, CallGraph, CallTotal};
 use schemars::JsonSchema;
 use serde::Serialize;

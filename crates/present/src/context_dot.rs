@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_replay::paths::{ContextTree, Frame, Rest};
+use afterimage_replay::whole_path::{ContextTree, Frame, Rest};
 
 use crate::PresentError;
 use crate::dot::quoted;

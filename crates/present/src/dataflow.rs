@@ -44,7 +44,7 @@ pub struct FactRow {
     pub answer: FactAnswer,
     /// The first executions that each decider decided, and whether the list is complete.
     pub instances: Vec<(Vec<InstanceRun>, bool)>,
-    /// The execution that the question was about, if only one.
+    /// The execution that the question was about, if it was about only one.
     pub one: Option<FactInstance>,
 }
 
@@ -376,7 +376,7 @@ pub struct DataflowAnswer {
     pub holds: Option<u64>,
     /// The deciding sites, most frequent first.
     pub decided: Vec<DataflowDecided>,
-    /// The execution that the question was about, if only one.
+    /// The execution that the question was about, if it was about only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one: Option<DataflowOne>,
     /// The number of queries raised.

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use afterimage_ids::BlockId;
 use afterimage_program::{BlockKind, Function};
-use afterimage_replay::paths::{DynamicGraph, GraphNodes, Whose};
+use afterimage_replay::whole_path::{DynamicGraph, GraphNodes, Whose};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -195,7 +195,7 @@ pub struct DynamicCall {
 pub struct DynamicTrace {
     /// The number of the path trace, from 1.
     pub number: usize,
-    /// The number of path traces.
+    /// The number of distinct path traces of the function.
     pub of: usize,
     /// The number of calls that took it.
     pub calls: u64,

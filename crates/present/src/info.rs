@@ -208,7 +208,7 @@ pub struct InfoSimulation {
     pub simulation: String,
     /// The number of executions for which a bit is stored.
     pub executions: u64,
-    /// The number of executions with a stored bit that missed.
+    /// The number of these executions that missed.
     pub missed: u64,
     /// Its size in the file in bytes.
     pub stored_bytes: u64,

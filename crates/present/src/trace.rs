@@ -12,7 +12,7 @@ use std::error::Error;
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_profile::OwnFunctions;
 use afterimage_program::Names;
-use afterimage_replay::paths::{
+use afterimage_replay::whole_path::{
     BlockPlace, CallEntry, CallTree, CallsOf, Numbering, Places, Window,
 };
 use afterimage_wpp::{Activation, Segments, WholePath};

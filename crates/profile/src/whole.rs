@@ -1,8 +1,9 @@
 //! Computes the cost of lines of the user's own code, including library code that was inlined into
 //! them or called from them.
 //!
-//! Counts show the cost of inlined code. They do not show how often each caller called a library
-//! function, so the path must supply the cost of the function's activations ([`Charged`]).
+//! Counts show the cost of inlined code. They do not show how much of a library function's cost
+//! each caller caused, so the path must supply the cost of the function's activations
+//! ([`Charged`]).
 
 use std::collections::HashMap;
 

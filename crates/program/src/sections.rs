@@ -12,8 +12,8 @@ use crate::error::offset;
 /// debug information for WebAssembly text, counts addresses from the end of that number. The crate
 /// names itself as the producer in `.debug_info`.
 pub fn address_base(payload: OrigOffset, functions: usize, debug_info: &[u8]) -> OrigOffset {
-    // The form's number in the first entry follows the first unit's header (11 bytes in version 4,
-    // 12 in version 5) and the entry's own number.
+    // The first entry's producer is an inline string. It follows the first unit's header (11 bytes
+    // in version 4, 12 in version 5) and the entry's abbreviation code (1 byte).
     let mut starts = [12, 13]
         .map(|at| debug_info.get(at..))
         .into_iter()

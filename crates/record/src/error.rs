@@ -123,7 +123,7 @@ pub enum RecordError {
     },
     /// The path could not be taken over from the guest.
     #[error(transparent)]
-    HandOver(#[from] crate::paths::HandOverError),
+    HandOver(#[from] crate::whole_path::HandOverError),
     /// A block's own counter disagrees with the counts of edges.
     #[error(
         "function {function}, block {block}: its own counter shows {}, but {} follows from the other counters",

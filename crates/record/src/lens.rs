@@ -15,10 +15,10 @@ use crate::deep::Treatment;
 use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine};
 use crate::live::word;
-use crate::paths::{PathHost, RecordedRun};
 use crate::replay::{Observers, Replayed, Source, Stop, replay, unless_cancelled};
 use crate::snapshots::Capturing;
 use crate::weights::{self, weighted_plan};
+use crate::whole_path::{PathHost, RecordedRun};
 use wasmtime::Engine;
 
 /// The maximum number of entries between two polls to try when searching for the entry that

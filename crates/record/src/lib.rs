@@ -18,7 +18,6 @@ mod lens;
 mod live;
 pub mod measure;
 mod output;
-mod paths;
 mod replay;
 mod room;
 mod sleep;
@@ -28,6 +27,7 @@ mod values;
 mod wasi;
 mod watch;
 mod weights;
+mod whole_path;
 
 pub use cache::Cache;
 pub use effects::addresses;
@@ -37,11 +37,11 @@ pub use imports::HostFunction;
 pub use interrupt::Interrupt;
 pub use lens::{check, check_blocks, count};
 pub use live::{Command, Launch, RecordOptions, Recorded, Repeating, Uncertain, record};
-pub use paths::{
+pub use replay::{Progress, progress_end};
+pub use snapshots::{ChangedPage, Spacing, Taken, build_debugged, build_snapshots};
+pub use watch::watch;
+pub use whole_path::{
     BuiltPaths, CUT, CheckedWords, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode,
     Nodes, PathFilter, RecordedRun, Stretch, Stretches, Traced, build_paths, trace_paths,
     verify_words,
 };
-pub use replay::{Progress, progress_end};
-pub use snapshots::{ChangedPage, Spacing, Taken, build_debugged, build_snapshots};
-pub use watch::watch;

@@ -28,12 +28,12 @@ use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::environment::{arguments, wasi_context};
 use crate::lens::{Course, solve_counts};
-use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
 use crate::replay::{Progress, compile_unless};
 use crate::room::{Room, was_not_asked};
 use crate::trapped::{Unsettled, trapped_at};
 use crate::values::{argument, parse_arguments, raw, zero};
 use crate::weights::{self, weighted_plan};
+use crate::whole_path::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
 /// The minimum time limit for compiling. The user's time limit applies separately to compiling and

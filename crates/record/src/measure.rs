@@ -12,7 +12,7 @@ use wasmtime_wasi::p1::{WasiP1Ctx, add_to_linker_sync};
 use crate::engine::{RECORD_STACK, Settings, engine, on_guest_thread};
 use crate::environment::{arguments, wasi_context};
 use crate::live::cpu_time;
-use crate::paths::{HasPaths, Message, PathHost, Producer};
+use crate::whole_path::{HasPaths, Message, PathHost, Producer};
 use crate::{Command, RecordError, RecordOptions};
 
 /// The engine settings to measure.

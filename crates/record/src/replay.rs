@@ -19,11 +19,11 @@ use wasmtime_wasi::I32Exit;
 use crate::ending::{Outcome, classify};
 use crate::engine::{REPLAY_STACK, on_guest_thread};
 use crate::live::Stopped;
-use crate::paths::{HasPaths, PathHost, say_number};
 use crate::room::{Room, was_not_asked};
 use crate::snapshots::{Capturing, HasSnapshots};
 use crate::values::{argument, raw, same_type, val, zero};
 use crate::watch::Watching;
+use crate::whole_path::{HasPaths, PathHost, say_number};
 use crate::{Cache, Interrupt, RecordError};
 
 /// The interval at which a waiting thread checks whether to continue.

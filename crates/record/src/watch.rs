@@ -14,9 +14,9 @@ use crate::RecordError;
 use crate::deep::Treatment;
 use crate::engine::{REPLAY_STACK, Settings, engine};
 use crate::live::Stopped;
-use crate::paths::RecordedRun;
 use crate::replay::{Host, Observers, Progress, Source, Stop, replay, unless_cancelled};
 use crate::snapshots::{word, write};
+use crate::whole_path::RecordedRun;
 
 /// Finds the bytes written in each of the first stretches of a run, in the region that contains an
 /// address. `ends` are the stop clock's readings at the ends of these stretches, where

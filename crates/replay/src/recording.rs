@@ -11,15 +11,15 @@ use afterimage_wet::checkpoint::CheckpointError;
 use afterimage_wet::{EpochFileError, FileEpochs};
 use afterimage_wpp::{OpenActivation, PathError, Segments};
 
-use crate::paths::{
-    FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
-};
 use crate::steps::{
     FileCheckpoints, Run, SnapshotError, Snapshots, WrittenLines, WrittenLinesError,
     recorded_checkpoints, stopped_before,
 };
 use crate::values::{
     RecordedValues, ValuesError, epochs_of_stretches, recorded_epochs, recorded_values,
+};
+use crate::whole_path::{
+    FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
 };
 use crate::{WatchFn, Writers};
 

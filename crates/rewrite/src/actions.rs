@@ -11,7 +11,7 @@ use afterimage_placement::Site;
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind, Function};
 
 use crate::map::OriginalPlace;
-use crate::paths::PathStep;
+use crate::path_probes::PathStep;
 
 /// One step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

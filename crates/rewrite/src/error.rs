@@ -23,8 +23,8 @@ pub enum RewriteError {
     /// The halves of the path's ring cannot have this size.
     #[error(
         "halves of {0} words: the size must be a power of two, from {min} to {max}",
-        min = crate::paths::SMALLEST_HALF,
-        max = crate::paths::LARGEST_HALF
+        min = crate::path_probes::SMALLEST_HALF,
+        max = crate::path_probes::LARGEST_HALF
     )]
     HalfSize(u32),
     /// A value type that the encoder does not know.

@@ -14,7 +14,7 @@ mod layout;
 mod map;
 mod marks;
 mod module;
-mod paths;
+mod path_probes;
 mod sections;
 mod shared;
 mod types;
@@ -31,4 +31,4 @@ pub use marks::{Marking, WatchedAt};
 pub use module::{
     Armed, External, Inner, Large, Options, Probes, Rewritten, Snapshots, inner_export, rewrite,
 };
-pub use paths::{CURSOR_EXPORT, PENDING_EXPORT, PathProbes, SMALLEST_HALF, TracePlan};
+pub use path_probes::{CURSOR_EXPORT, PENDING_EXPORT, PathProbes, SMALLEST_HALF, TracePlan};

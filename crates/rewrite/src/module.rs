@@ -22,7 +22,7 @@ use crate::layout::{
 };
 use crate::map::{BodyMap, OffsetMap, OriginalPlace, Run};
 use crate::marks::{Marking, Marks};
-use crate::paths::{self, PathPlaces, PathProbes};
+use crate::path_probes::{self, PathPlaces, PathProbes};
 use crate::sections::{Assembler, Rewriting};
 use crate::types::TypePool;
 use crate::{RewriteError, clock};
@@ -206,7 +206,7 @@ pub fn rewrite<'a>(
     let facts = Facts::read(bytes)?;
     if facts.export_names.iter().any(|n| {
         [MEMORY_EXPORT, START_EXPORT, SNAPSHOT_EXPORT, TAKEN_EXPORT].contains(&n.as_str())
-            || paths::EXPORTS.contains(&n.as_str())
+            || path_probes::EXPORTS.contains(&n.as_str())
             || n.starts_with(INNER)
     }) {
         return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
@@ -309,7 +309,7 @@ pub fn rewrite<'a>(
         context.hinges = hinged.then_some(options.large.interval);
         if let Some(path_probes) = path_probes {
             context.path_in_memory = hinged || path_probes.in_memory == Some(function.id);
-            probes += paths::add(path_probes.plan, i, function, &mut actions)?;
+            probes += path_probes::add(path_probes.plan, i, function, &mut actions)?;
         }
         if hinged || context.carriers.is_some() {
             reshaped.push(function.id);

@@ -12,7 +12,7 @@ use crate::layout::{
     MEMORY_EXPORT, SNAPSHOT_EXPORT, START_EXPORT, TAKEN_EXPORT, VERSION_AT,
 };
 use crate::module::{HINTS, Inner, Options, Snapshots, inner_export};
-use crate::paths::{self, PathPlaces};
+use crate::path_probes::{self, PathPlaces};
 use crate::types::{TypePool, val_type};
 
 /// Appends the global that counts snapshots.
@@ -257,7 +257,7 @@ impl<'a> Assembler<'a> {
             GLOBAL => {
                 self.done.globals = true;
                 if self.path_places.is_some() {
-                    more = paths::globals(&mut added);
+                    more = path_probes::globals(&mut added);
                 }
                 if self.taken.is_some() {
                     more += 1;

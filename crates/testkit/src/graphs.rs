@@ -4,8 +4,8 @@
 
 pub mod linear;
 pub mod naive;
-pub mod paths;
 pub mod programs;
+pub mod shapes;
 pub mod subsets;
 pub mod walk;
 

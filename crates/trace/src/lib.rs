@@ -51,4 +51,4 @@ pub use repair::{Lost, Repaired, repair};
 pub use section::SectionReader;
 pub use sources::{EmbeddedSources, SourcesWriter};
 pub use verify::{Finding, Report, Rule};
-pub use writer::{SectionWriter, TraceWriter};
+pub use writer::{BackgroundSection, Chunk, ChunkPacker, PackedChunk, SectionWriter, TraceWriter};

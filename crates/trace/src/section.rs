@@ -211,6 +211,17 @@ impl SectionReader {
         drop(parts);
         Ok(bytes)
     }
+
+    /// Returns the bytes of each of these chunks, by their positions in the section. Decodes several
+    /// in parallel.
+    ///
+    /// # Errors
+    /// Returns the errors of [`decoded`](Self::decoded).
+    pub fn decoded_each(&self, chunks: &[usize]) -> Result<Vec<Vec<u8>>> {
+        let decode = |at: usize| self.decoded(chunks[at]..chunks[at] + 1);
+        let decoded = afterimage_parallel::map(chunks.len(), decode);
+        decoded.into_iter().collect()
+    }
 }
 
 /// At most this many bytes are decoded by one thread, because other threads would take as long to

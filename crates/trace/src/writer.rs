@@ -8,7 +8,9 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use afterimage_ids::FileOffset;
 use zstd::bulk::Compressor;
@@ -303,6 +305,103 @@ impl TraceWriter {
     }
 }
 
+/// The contents of a chunk, before it is written.
+#[derive(Debug)]
+pub enum Chunk {
+    /// The bytes.
+    Raw(Vec<u8>),
+    /// The compressed bytes.
+    Packed(PackedChunk),
+}
+
+/// A chunk that was compressed before the file was ready for it.
+#[derive(Debug)]
+pub struct PackedChunk {
+    /// The number of bytes before compression.
+    raw: usize,
+    codec: u8,
+    payload: Vec<u8>,
+}
+
+impl PackedChunk {
+    fn new(compressor: &mut Compressor<'static>, raw: &[u8]) -> Self {
+        let mut payload = Vec::new();
+        let codec = codec::encode(compressor, raw, &mut payload);
+        let raw = raw.len();
+        Self {
+            raw,
+            codec,
+            payload,
+        }
+    }
+}
+
+/// Compresses chunks for a [live section](TraceWriter::live_section), on any thread.
+pub struct ChunkPacker(Compressor<'static>);
+
+impl ChunkPacker {
+    /// Creates a packer.
+    ///
+    /// # Errors
+    /// Returns [`TraceError::Io`] if there is too little memory.
+    pub fn new() -> Result<Self> {
+        Ok(Self(compressor(codec::FAST)?))
+    }
+
+    /// Compresses the bytes of a chunk.
+    pub fn pack(&mut self, raw: &[u8]) -> PackedChunk {
+        PackedChunk::new(&mut self.0, raw)
+    }
+}
+
+/// The maximum number of chunks that wait for the thread of a [`BackgroundSection`].
+const WAITING: usize = 64;
+
+/// A section whose chunks another thread compresses and writes, in order.
+pub struct BackgroundSection {
+    chunks: SyncSender<(u64, Vec<u8>)>,
+    /// The thread, until its result is known.
+    writer: Option<JoinHandle<Result<SectionWriter>>>,
+}
+
+impl BackgroundSection {
+    /// Hands over a chunk. Waits while many others have not been written.
+    ///
+    /// # Errors
+    /// Returns the errors of [`SectionWriter::put`], for this chunk or an earlier one.
+    pub fn put(&mut self, first: u64, raw: Vec<u8>) -> Result<()> {
+        match self.chunks.send((first, raw)) {
+            Ok(()) => Ok(()),
+            // The thread ends early only if it fails.
+            Err(_) => self.joined().map(drop),
+        }
+    }
+
+    /// Waits until all chunks are written, and writes the section's last chunk.
+    ///
+    /// # Errors
+    /// Returns the errors of [`SectionWriter::put`].
+    pub fn finish(mut self, first: u64, raw: &[u8]) -> Result<()> {
+        // Without a sender, the thread ends after the last chunk.
+        self.chunks = mpsc::sync_channel(0).0;
+        self.joined()?.finish(first, raw)
+    }
+
+    fn joined(&mut self) -> Result<SectionWriter> {
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(section)) => section,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Err(TraceError::Failed),
+        }
+    }
+}
+
+impl fmt::Debug for BackgroundSection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackgroundSection").finish_non_exhaustive()
+    }
+}
+
 /// Writes one section, chunk by chunk. It shares ownership of the file, so it can be moved to
 /// another thread or into an engine's store.
 pub struct SectionWriter {
@@ -328,34 +427,56 @@ impl SectionWriter {
         self.chunk(first, raw, 0)
     }
 
-    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress them, and
-    /// the resulting file is the same.
+    /// Writes several chunks, each as [`put`](Self::put) does. Several threads compress those that
+    /// are not packed, and the resulting file is the same.
     ///
     /// # Errors
     /// Returns the errors of [`SectionWriter::put`].
-    pub fn put_all(&mut self, chunks: &[(u64, Vec<u8>)]) -> Result<()> {
+    pub fn put_all(&mut self, chunks: &[(u64, Chunk)]) -> Result<()> {
         let level = self.level;
-        let encoded = afterimage_parallel::map_with(
+        let packed = afterimage_parallel::map_with(
             chunks.len(),
             || codec::compressor(level).ok(),
-            |compressor, at| {
-                let mut payload = Vec::new();
-                let compressor = compressor.as_mut()?;
-                let codec = codec::encode(compressor, &chunks[at].1, &mut payload);
-                Some((codec, payload))
+            |compressor, at| match &chunks[at].1 {
+                Chunk::Packed(_) => None,
+                Chunk::Raw(raw) => Some(PackedChunk::new(compressor.as_mut()?, raw)),
             },
         );
-        for ((first, raw), encoded) in chunks.iter().zip(encoded) {
-            match encoded {
-                None => self.put(*first, raw)?,
-                Some((codec, payload)) => {
-                    let flags = self.begin(raw)?;
-                    self.chunk.extend_from_slice(&payload);
-                    self.append(*first, raw, codec, flags)?;
-                }
+        for ((first, chunk), packed) in chunks.iter().zip(packed) {
+            match (chunk, packed) {
+                (Chunk::Packed(packed), _) => self.put_packed(*first, packed)?,
+                (_, Some(packed)) => self.put_packed(*first, &packed)?,
+                (Chunk::Raw(raw), None) => self.put(*first, raw)?,
             }
         }
         Ok(())
+    }
+
+    fn put_packed(&mut self, first: u64, chunk: &PackedChunk) -> Result<()> {
+        let flags = self.begin(chunk.raw)?;
+        self.chunk.extend_from_slice(&chunk.payload);
+        self.append(first, chunk.raw, chunk.codec, flags)
+    }
+
+    /// Lets another thread compress and write the following chunks.
+    ///
+    /// # Errors
+    /// Returns [`TraceError::Io`] if no thread can be created.
+    pub fn in_background(mut self) -> Result<BackgroundSection> {
+        let (chunks, waiting) = mpsc::sync_channel::<(u64, Vec<u8>)>(WAITING);
+        let written = move || {
+            for (first, raw) in waiting {
+                self.put(first, &raw)?;
+            }
+            Ok(self)
+        };
+        let writer = thread::Builder::new()
+            .spawn(written)
+            .map_err(TraceError::io("create a thread"))?;
+        Ok(BackgroundSection {
+            chunks,
+            writer: Some(writer),
+        })
     }
 
     /// Writes the section's last chunk, which may be empty.
@@ -367,15 +488,15 @@ impl SectionWriter {
     }
 
     fn chunk(&mut self, first: u64, raw: &[u8], flags: u8) -> Result<()> {
-        let flags = flags | self.begin(raw)?;
+        let flags = flags | self.begin(raw.len())?;
         let codec = codec::encode(&mut self.compressor, raw, &mut self.chunk);
-        self.append(first, raw, codec, flags)
+        self.append(first, raw.len(), codec, flags)
     }
 
     /// Reserves space for a header, and for the section's name if it begins here. Returns the
     /// flags.
-    fn begin(&mut self, raw: &[u8]) -> Result<u8> {
-        check("a chunk's length", raw.len(), MAX_RAW.into())?;
+    fn begin(&mut self, raw: usize) -> Result<u8> {
+        check("a chunk's length", raw, MAX_RAW.into())?;
         self.chunk.clear();
         self.chunk.resize(CHUNK_HEADER_LEN, 0);
         let mut flags = 0;
@@ -390,7 +511,7 @@ impl SectionWriter {
     }
 
     /// Appends the chunk, which is complete except for its header.
-    fn append(&mut self, first: u64, raw: &[u8], codec: u8, flags: u8) -> Result<()> {
+    fn append(&mut self, first: u64, raw: usize, codec: u8, flags: u8) -> Result<()> {
         let payload = &self.chunk[CHUNK_HEADER_LEN..];
         let header = ChunkHeader {
             kind: self.kind,
@@ -400,7 +521,7 @@ impl SectionWriter {
             sequence: self.sequence,
             first,
             stored: payload.len() as u32,
-            raw: raw.len() as u32,
+            raw: raw as u32,
             crc: crc32fast::hash(payload),
         };
         self.chunk[..CHUNK_HEADER_LEN].copy_from_slice(&header.encode());

@@ -57,8 +57,9 @@ const NAME: usize = 1 << 14;
 pub(crate) struct Debug<'a> {
     pub(crate) sections: Sections<'a>,
     dwarf: gimli::Dwarf<Slice<'a>>,
-    /// The units in `.debug_info`, ascending by offset, followed by those in `.debug_types`.
-    /// The second parameter is the default. Written out, it keeps `Debug` covariant in `'a`.
+    /// The units in `.debug_info`, ascending by offset, followed by those in `.debug_types`. The
+    /// second type argument of `Unit` equals its default. Writing it out keeps `Debug` covariant in
+    /// `'a`.
     units: Vec<Unit<Slice<'a>, usize>>,
     /// The number of units in `.debug_info`.
     in_info: usize,

@@ -162,8 +162,9 @@ impl Directory {
             varint::put(&mut out, next << 1 | u64::from(continuation.calls));
         }
         varint::put(&mut out, self.summaries.len() as u64);
-        for summary in &self.summaries {
-            part(&mut out, &encode_summary(summary));
+        let encoded = |at| encode_summary(&self.summaries[at]);
+        for summary in afterimage_parallel::map(self.summaries.len(), encoded) {
+            part(&mut out, &summary);
         }
         out
     }
@@ -210,9 +211,11 @@ impl Directory {
         };
         // A summary takes at least one byte.
         let count = varint::get_below(input, input.len() as u64 + 1, "segments")?;
-        let summaries = (0..count)
-            .map(|_| decode_summary(varint::part(input)?, &segment_limits))
-            .collect::<Result<_, _>>()?;
+        let parts = (0..count).map(|_| varint::part(input));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let decoded = |at: usize| decode_summary(parts[at], &segment_limits);
+        let summaries = afterimage_parallel::map(parts.len(), decoded);
+        let summaries = summaries.into_iter().collect::<Result<_, _>>()?;
         if !input.is_empty() {
             return Err(CodecError::Trailing);
         }

@@ -90,7 +90,7 @@ const RULES: &[Rule] = &[
     pure(PATHS, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
     pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS]),
     pure(NUMERIC, &[]),
-    pure(WPP, &[IDS]),
+    pure(WPP, &[IDS, PARALLEL]),
     pure(DATAFLOW, &[IDS, WPP]),
     pure(TRACE, &[IDS, PARALLEL]),
     pure(MACHINE, &[IDS, NUMERIC, PROGRAM, TRACE]),

@@ -12,8 +12,8 @@ use afterimage_analyses::matching::{match_versions, same_names, version};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_profile::location::{Form, Occurrence, Place, ResolveError, form};
 use afterimage_profile::{Line, Resolver};
-use afterimage_replay::paths::{ArrivalTimes, FileSegments};
 use afterimage_replay::state::{Bodies, Variables};
+use afterimage_replay::whole_path::{ArrivalTimes, FileSegments};
 use anyhow::{Context, Result, bail};
 
 use crate::monitor::Work;

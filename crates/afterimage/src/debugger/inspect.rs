@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_replay::paths::FileSegments;
 use afterimage_replay::state::{
     Activation, Call, Condition, Contents, Followed, FunctionScopes, Halt, Limits, Moment, Object,
     OnMachine, Path, PathError, Recorded, ShownObject, Standing, StateError, Variables, Written,
@@ -14,6 +13,7 @@ use afterimage_replay::steps::{
     Opened, Paused, Run, SnapshotBuilder, Snapshots, take_snapshots_between,
 };
 use afterimage_replay::values::Bits;
+use afterimage_replay::whole_path::FileSegments;
 use afterimage_wpp::Visit;
 use anyhow::{Context, Result, anyhow};
 

@@ -1,10 +1,10 @@
 //! Finds the nearest write to bytes of memory, in either direction.
 
 use afterimage_replay::Writers;
-use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{
     Level, NearestAccess, Range, Run, Steps, Wanted, Within, WriteIndex, written_before,
 };
+use afterimage_replay::whole_path::Window;
 use afterimage_wpp::Segments;
 use anyhow::Result;
 

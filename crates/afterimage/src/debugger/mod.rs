@@ -22,11 +22,11 @@ use std::sync::atomic::AtomicBool;
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset, grouped};
 use afterimage_profile::{Folded, OwnFunctions, Source, Stop};
 use afterimage_program::{InlinedFrame, SourceMap};
-use afterimage_replay::paths::{At, FileSegments, Positions, Prologue, RecordedPath};
 pub use afterimage_replay::state::Local;
 use afterimage_replay::state::{Bodies, DebugError, FunctionScopes, Variables};
 use afterimage_replay::steps::{LineTables, Run};
 use afterimage_replay::values::RecordedValues;
+use afterimage_replay::whole_path::{At, FileSegments, Positions, Prologue, RecordedPath};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use afterimage_ids::{FuncId, grouped};
 use afterimage_profile::Line;
-use afterimage_replay::paths::Window;
 use afterimage_replay::state::{Condition, Truth};
 use afterimage_replay::steps::{Enter, LineSteps, WantedLines, Within};
+use afterimage_replay::whole_path::Window;
 use afterimage_wpp::Visit;
 use anyhow::{Result, anyhow};
 

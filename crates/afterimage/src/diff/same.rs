@@ -12,9 +12,9 @@ use afterimage_present::{
     ReplacedReport, Sources, StepScene, Style,
 };
 use afterimage_profile::{operator_texts, readable};
-use afterimage_replay::paths::{FileSegments, Window};
 use afterimage_replay::steps::{Level, Run, Step, Steps, Wanted, Within};
 use afterimage_replay::values::Types;
+use afterimage_replay::whole_path::{FileSegments, Window};
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Error, Result, bail};
 

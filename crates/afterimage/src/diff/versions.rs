@@ -10,8 +10,8 @@ use afterimage_analyses::matching::{
 };
 use afterimage_present::{DiffEnding, MatchSide, MatchView, VersionsView};
 use afterimage_program::{Names, SourceMap};
-use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::Operators;
+use afterimage_replay::whole_path::FileSegments;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

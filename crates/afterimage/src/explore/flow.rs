@@ -4,7 +4,7 @@ use afterimage_ids::BlockId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::{FlowBlock, FlowDocument, FlowEdge, FlowTrace, SourceRange};
 use afterimage_program::BlockEnd;
-use afterimage_replay::paths::{TracesOfCalls, WindowCounts};
+use afterimage_replay::whole_path::{TracesOfCalls, WindowCounts};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use afterimage_present::document::objects::Function;
 use afterimage_profile::Source;
 use afterimage_profile::location::Place;
 use afterimage_program::Location;
-use afterimage_replay::paths::At;
+use afterimage_replay::whole_path::At;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

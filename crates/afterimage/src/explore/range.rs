@@ -8,7 +8,7 @@ use afterimage_profile::lines::line_of;
 use afterimage_profile::location::Place;
 use afterimage_profile::{FunctionProfile, Profile, Scope};
 use afterimage_program::{BlockEnd, Function};
-use afterimage_replay::paths::{Window, WindowCounts};
+use afterimage_replay::whole_path::{Window, WindowCounts};
 use anyhow::{Context, Result};
 
 use crate::Session;

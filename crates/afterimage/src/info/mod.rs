@@ -14,9 +14,9 @@ use afterimage_present::info::{
 };
 use afterimage_profile::{CodeFilter, Folded, OwnFunctions, Source};
 use afterimage_program::{Location, Module};
-use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::steps::{FileCheckpoints, recorded_checkpoints};
 use afterimage_replay::values::{recorded_epochs, recorded_values};
+use afterimage_replay::whole_path::{RecordedPath, recorded_path};
 use afterimage_trace::{Frame, Kind, TraceFile, writer};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Error, Result};

@@ -1,8 +1,8 @@
 //! Measures the sizes of the parts of a recording.
 
 use afterimage_present::info::{InfoClass, InfoOriginal, InfoSection, InfoStreams, InfoWindow};
-use afterimage_replay::paths::RecordedPath;
 use afterimage_replay::values::{ControlOf, Original, RecordedValues};
+use afterimage_replay::whole_path::RecordedPath;
 use afterimage_trace::{Kind, SectionInfo, TraceFile};
 use afterimage_wet::FileEpochs;
 use anyhow::Result;

@@ -12,11 +12,11 @@ use afterimage_present::{
 use afterimage_profile::location::number;
 use afterimage_program::{Names, SourceMap};
 use afterimage_replay::RecordingError;
-use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
     At, LARGEST_RANGE, Level, NearestAccess, Operators, Range, Step, Steps, Wanted, Within,
     WriteIndex, memory_at,
 };
+use afterimage_replay::whole_path::{At as Moment, Window};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,6 @@ use afterimage_ids::FuncId;
 use afterimage_present::document::objects;
 use afterimage_present::{CallThere, VariableThere, grouped, shell_word};
 use afterimage_program::{Function, Names};
-use afterimage_replay::paths::{At as When, Window};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Shape,
     TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch, WatchError, Watched,
@@ -14,6 +13,7 @@ use afterimage_replay::state::{
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
+use afterimage_replay::whole_path::{At as When, Window};
 use anyhow::{Result, anyhow, bail};
 
 use crate::Session;

@@ -1,7 +1,7 @@
 //! Stores slices in the recording, and finds stored slices.
 
 use afterimage_analyses::slices::{Question, SavedSlice, save, saved_slices};
-use afterimage_replay::paths::RecordedPath;
+use afterimage_replay::whole_path::RecordedPath;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Error, Result, anyhow, bail};
 

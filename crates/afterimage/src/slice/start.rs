@@ -14,12 +14,12 @@ use afterimage_analyses::slices::{
 use afterimage_ids::OrigOffset;
 use afterimage_present::{grouped, value_text};
 use afterimage_profile::location::{Occurrence, split_occurrence};
-use afterimage_replay::paths::{At, PathFileError};
 use afterimage_replay::state::{
     Activation, Bodies, Path, PathError, Piece, VariableLocation, Written,
 };
 use afterimage_replay::steps::{Range, StepsError, memory_size};
 use afterimage_replay::values::{Execution, RecordedValues};
+use afterimage_replay::whole_path::{At, PathFileError};
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 

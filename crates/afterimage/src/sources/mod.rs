@@ -194,7 +194,7 @@ impl SourceFiles {
         let said = if missing.len() < files.len() {
             "left out, because their source was not found"
         } else {
-            "no source file was found"
+            "none of the source files was found"
         };
         Some(format!(
             "{said}: {first}{more}; say where they are with --source-path OLD=NEW"

@@ -4,9 +4,9 @@ use std::collections::{HashSet, VecDeque};
 
 use afterimage_present::{CodeOf, FoldedSteps, ShownStep, Stretch};
 use afterimage_profile::OwnFunctions;
-use afterimage_replay::paths::PathFileError;
-use afterimage_replay::paths::{FileSegments, Unit, Window, last, time_of};
 use afterimage_replay::steps::{Run, Steps, Wanted};
+use afterimage_replay::whole_path::PathFileError;
+use afterimage_replay::whole_path::{FileSegments, Unit, Window, last, time_of};
 use afterimage_trace::Kind;
 use anyhow::{Context, Result};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use afterimage_present::grouped;
-use afterimage_replay::paths::FileSegments;
+use afterimage_replay::whole_path::FileSegments;
 use afterimage_replay::{Recording, RecordingError};
 use afterimage_trace::{Kind, TraceFile};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL, Vertex};

@@ -4,9 +4,9 @@ use afterimage_ids::FuncId;
 use afterimage_present::values::ConditionChanged;
 use afterimage_profile::{Line, Source};
 use afterimage_program::{Location, Names, SourceMap};
-use afterimage_replay::paths::Window;
 use afterimage_replay::state::{Bodies, Condition, Occasion, Path, Variables, Watch, follow_to};
 use afterimage_replay::steps::{Enter, LineStep, LineSteps, WantedLines, Within, activation_of};
+use afterimage_replay::whole_path::Window;
 use anyhow::Result;
 
 use super::condition::Look;

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use afterimage_profile::Remarks;
 use afterimage_replay::RecordingError;
-use afterimage_replay::paths::coded_path;
 use afterimage_replay::values::recorded_epochs;
+use afterimage_replay::whole_path::coded_path;
 use afterimage_wet::LeftOut;
 use anyhow::{Context, Result, bail};
 

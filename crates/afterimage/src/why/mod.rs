@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use afterimage_analyses::why::{Chain, Folder, Room, Stream};
 use afterimage_present::{SEARCHED, WhyEntry, WhyHead};
-use afterimage_replay::paths::FileSegments;
+use afterimage_replay::whole_path::FileSegments;
 use afterimage_wet::FileEpochs;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,9 @@
 
 use afterimage_analyses::why::{At, Bytes, written_until};
 use afterimage_present::{grouped, value_text};
-use afterimage_replay::paths::At as When;
 use afterimage_replay::state::{Activation, Bodies, Path, PathError, Shape, VariableLocation};
 use afterimage_replay::steps::Range;
+use afterimage_replay::whole_path::At as When;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::{Held, Start};

@@ -9,7 +9,7 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyNotBefore, WhyNotReport, grouped, not_executed, times};
 use afterimage_profile::Line;
 use afterimage_profile::location;
-use afterimage_replay::paths::At;
+use afterimage_replay::whole_path::At;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 

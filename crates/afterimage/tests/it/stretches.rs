@@ -12,9 +12,9 @@ use afterimage::{
 use afterimage_ids::NodeId;
 use afterimage_machine::{Code, Range};
 use afterimage_record::Spacing;
-use afterimage_replay::paths::At as Moment;
 use afterimage_replay::steps::{At, MemoryAnswer, NearestAccess, WriteIndex, memory_at};
 use afterimage_replay::values::{Instance, RecordedValues};
+use afterimage_replay::whole_path::At as Moment;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_wet::{Epochs, Reading, Writer};
 

@@ -4,7 +4,7 @@ use afterimage_ids::grouped;
 use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_profile::ProfileError;
-use afterimage_replay::paths::PositionError;
+use afterimage_replay::whole_path::PositionError;
 
 /// The reason why moments of two runs cannot be compared. `E` says why a segment of a path cannot
 /// be loaded.

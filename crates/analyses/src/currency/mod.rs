@@ -21,7 +21,7 @@
 //! use afterimage_profile::Resolver;
 //! use afterimage_analyses::currency::{Version, moments};
 //! use afterimage_profile::location::Place;
-//! use afterimage_replay::paths::{FileSegments, Positions, recorded_path};
+//! use afterimage_replay::whole_path::{FileSegments, Positions, recorded_path};
 //! use afterimage_trace::TraceFile;
 //!
 //! /// A line of a recorded run, for as long as it is looked at.

@@ -12,7 +12,7 @@ use super::parts::{LineParts, MatchedStatements, OperatorNames};
 use super::walker::Walker;
 use super::{Anchors, CurrencyError, Trail, align};
 use afterimage_profile::{Line, Source};
-use afterimage_replay::paths::ArrivalTimes;
+use afterimage_replay::whole_path::ArrivalTimes;
 
 /// A version of a program, its run, and one of its lines.
 pub struct Version<'v, 'a, S: Segments> {

@@ -9,7 +9,7 @@ use afterimage_wpp::{Cursor, Segments, Visit, WholePath};
 
 use super::parts::LineParts;
 use super::{CurrencyError, Part, Stop, Trail, Unit, Version};
-use afterimage_replay::paths::ArrivalTimes;
+use afterimage_replay::whole_path::ArrivalTimes;
 
 /// An open activation.
 struct Frame {

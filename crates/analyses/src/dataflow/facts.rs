@@ -19,9 +19,9 @@ use super::question::{Counts, FactQuery, OwnEvents, ask};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The result of a load or pure operator is already available. Earlier in the call (for a load,
-    /// also in its callees), it was read, written or computed in the same way, from values that
-    /// have not been recomputed since. For a load, no operation since then can have overwritten the
-    /// memory, judging from the code and the path alone.
+    /// also in its callees), the same value was read, written or computed in the same way, and its
+    /// operands have not been recomputed since. For a load, no operation since then can have
+    /// overwritten the memory, judging from the code and the path alone.
     Available,
     /// The operator reads a local. The fact is the definition of that local that reaches the
     /// operator.
@@ -59,7 +59,9 @@ pub enum FactError {
     #[error("it does not read a local; name a local.get")]
     NoLocal,
     /// The operator is neither a load nor pure.
-    #[error("it is neither a load nor an operator that only computes, so it cannot be available")]
+    #[error(
+        "it is neither a load nor an operator that only computes, so its result cannot be available"
+    )]
     NotPure,
 }
 

@@ -4,7 +4,7 @@
 //! use afterimage_ids::{FuncId, OpId};
 //! use afterimage_program::Program;
 //! use afterimage_analyses::dataflow::{Fact, Facts, LastStep, RunCalls};
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_trace::TraceFile;
 //!
 //! let file = TraceFile::open("app.aft".as_ref())?;

@@ -8,8 +8,8 @@ use afterimage_wpp::Segments;
 
 use super::fold::Folding;
 use super::{DiffError, Replaced, Side};
-use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{Level, Step, Steps, Wanted, What, Within};
+use afterimage_replay::whole_path::Window;
 
 /// The first difference between two runs. Everything before it is the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! ```no_run
 //! use afterimage_program::Program;
 //! use afterimage_analyses::diff::{Side, first_difference};
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_replay::steps::{Run, stopped_before};
 //! use afterimage_trace::TraceFile;
 //!

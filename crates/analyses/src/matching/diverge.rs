@@ -2,7 +2,7 @@
 //! Soffa 1999; Zhang and Gupta 2005, section 6.2).
 //!
 //! For each power of two 2ᵏ, sketches record whether the first 2ᵏ executions of two statements had
-//! the same values. For a pair that differs, sketches thus locate the first difference up to a
+//! the same values. So for a pair that differs, sketches locate the first difference to within a
 //! factor of two. Both runs are then followed again, keeping more of the executions in between,
 //! until the first difference is known.
 

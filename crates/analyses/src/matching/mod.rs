@@ -12,7 +12,7 @@
 //! ```no_run
 //! use afterimage_program::Program;
 //! use afterimage_analyses::matching::{Sketched, match_versions, version};
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_replay::steps::{Run, stopped_before};
 //! use afterimage_trace::TraceFile;
 //!

@@ -50,8 +50,8 @@ pub struct Side<'a> {
 /// Counts of correct matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accuracy {
-    /// The number of executed statements of the second version in functions that differ from the
-    /// first version.
+    /// The number of executed statements of the second version in functions for which the first
+    /// version has no equal function.
     pub executed: u64,
     /// The number of statements counted in `executed` with a known line and column.
     pub known: u64,

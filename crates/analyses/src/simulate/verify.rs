@@ -8,8 +8,8 @@ use afterimage_trace::TraceFile;
 use super::stored::{StoredSimulation, simulation_sections};
 use super::{SimulateError, simulate};
 use afterimage_profile::stops;
-use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::steps::{Run, StepsError};
+use afterimage_replay::whole_path::{RecordedPath, recorded_path};
 
 /// The result of checking the simulations in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

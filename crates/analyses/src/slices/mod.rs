@@ -8,7 +8,7 @@
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};
 //! use afterimage_program::Program;
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_analyses::slices::{Follows, backward, criteria};
 //! use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
 //! use afterimage_replay::values::{Executions, recorded_epochs, recorded_values};

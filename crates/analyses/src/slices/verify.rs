@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use afterimage_ids::OrigOffset;
 use afterimage_machine::stopped_before;
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_replay::paths::{FileSegments, PathFileError, RecordedPath, recorded_path};
 use afterimage_replay::steps::{Follower, Run, StepsError, recorded_checkpoints};
 use afterimage_replay::values::{Execution, Instance, Statement};
+use afterimage_replay::whole_path::{FileSegments, PathFileError, RecordedPath, recorded_path};
 use afterimage_slice::{Criterion, Operator};
 use afterimage_trace::{LogReader, TraceFile};
 

@@ -12,8 +12,8 @@ use afterimage_wpp::{Occurrences, PathError};
 
 use super::{Walk, WhyError};
 use afterimage_profile::Stop;
-use afterimage_replay::paths::{FileSegments, PathFileError};
 use afterimage_replay::values::{Instance, ValuesError};
+use afterimage_replay::whole_path::{FileSegments, PathFileError};
 
 /// A block of a function.
 pub type CodeBlock = (FuncId, BlockId);

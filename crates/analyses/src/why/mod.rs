@@ -14,7 +14,7 @@
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};
 //! use afterimage_program::Program;
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_replay::values::{Controllers, Executions, recorded_epochs, recorded_values};
 //! use afterimage_analyses::why::{Chain, Walk};
 //! use afterimage_trace::TraceFile;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use afterimage_replay::paths::{PathFileError, RecordedPath};
+use afterimage_replay::whole_path::{PathFileError, RecordedPath};
 use afterimage_wpp::{Cursor, PathError, Segments, Visit};
 use anyhow::{Result, ensure};
 use serde::Serialize;
@@ -113,7 +113,7 @@ fn nanoseconds(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
 fn walk<'a>(
     path: &'a RecordedPath,
     from: u64,
-    step: impl Fn(&mut Cursor<'a, afterimage_replay::paths::FileSegments>) -> StepResult,
+    step: impl Fn(&mut Cursor<'a, afterimage_replay::whole_path::FileSegments>) -> StepResult,
 ) -> Result<(f64, u64, u64)> {
     let mut cursor = path.cursor();
     cursor.seek(from)?;

@@ -14,7 +14,7 @@ use afterimage_record::{
     BuiltPaths, Cache, Command, Interrupt, Launch, PathFilter, Progress, RecordOptions,
     RecordedRun, build_paths, count, record, trace_paths,
 };
-use afterimage_replay::paths::{RecordedPath, recorded_path};
+use afterimage_replay::whole_path::{RecordedPath, recorded_path};
 use afterimage_trace::{Existing, TraceFile, TraceWriter};
 use afterimage_wpp::Segments;
 use anyhow::{Context, Result, ensure};

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use afterimage_record::measure::{Setting, compile};
-use afterimage_replay::paths::{FileSegments, RecordedPath};
+use afterimage_replay::whole_path::{FileSegments, RecordedPath};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL, Vertex};
 use afterimage_wet::{EpochWriter, Index, LeftOut, Printed, PrintedWriter, Run, Sinks, Watch};

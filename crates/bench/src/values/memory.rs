@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use afterimage_program::Program;
-use afterimage_replay::paths::{FileSegments, recorded_path};
+use afterimage_replay::whole_path::{FileSegments, recorded_path};
 use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::INTERVAL;
 use afterimage_wet::{LeftOut, Run};

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use afterimage_program::Program;
-use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::values::{
     Controllers, Execution, Executions, RecordedValues, dependences, recorded_epochs,
     recorded_values,
 };
+use afterimage_replay::whole_path::{RecordedPath, recorded_path};
 use afterimage_trace::TraceFile;
 use afterimage_wet::FileEpochs;
 use afterimage_wpp::Continuation;

@@ -82,7 +82,7 @@
 ;; | 1,f,108,i32.load,,,9,9,gen,1,f,78,,,5
 ;; | 1,f,108,i32.load,,,9,9,gen,0,g,54,,,4
 ;; $ afterimage dataflow run.aft --fact available:@0x5d
-;; ! afterimage: run.aft: @0x5d: it is neither a load nor an operator that only computes, so it cannot be available
+;; ! afterimage: run.aft: @0x5d: it is neither a load nor an operator that only computes, so its result cannot be available
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact reaching:@0x4e
 ;; ! afterimage: run.aft: @0x4e: it does not read a local; name a local.get

@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 use afterimage_analyses::slices::{
     Criterion, Follows, Reach, Slice, Want, backward, chop, forward,
 };
-use afterimage_replay::paths::{At as Moment, FileSegments, Window};
 use afterimage_replay::state::{Halt, follow_to};
 use afterimage_replay::steps::{
     At, CountedValue, ExecutionRange, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step,
@@ -17,6 +16,7 @@ use afterimage_replay::steps::{
 use afterimage_replay::values::{
     Executions, RecordedValues, Types, recorded_epochs, recorded_values,
 };
+use afterimage_replay::whole_path::{At as Moment, FileSegments, Window};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};

@@ -8,9 +8,9 @@ use afterimage_analyses::dataflow::{
 use afterimage_analyses::redundancy::load_redundancy;
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, StmtId, ValueId};
 use afterimage_program::{Effect, Program, Ssa, ValueDef};
-use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::steps::{AccessSite, Run, stopped_before};
 use afterimage_replay::values::Types;
+use afterimage_replay::whole_path::{RecordedPath, recorded_path};
 use afterimage_trace::TraceFile;
 use afterimage_wpp::twpp::{Event, collect};
 use wasmparser::Operator;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_replay::paths::Window;
 use afterimage_replay::state::{Activation, Bodies, Writer, Written, calls};
 use afterimage_replay::steps::{
     AccessSite, Addresses, Level, Range, Step, Steps, Tried, Value, Wanted, What, Within,
@@ -12,6 +11,7 @@ use afterimage_replay::steps::{
 use afterimage_replay::values::{
     Accesses, Effect, Executions, Types, recorded_epochs, recorded_values,
 };
+use afterimage_replay::whole_path::Window;
 use wasmparser::Operator;
 
 use crate::common::Sandbox;

@@ -7,9 +7,9 @@ use afterimage_analyses::dataflow::{Fact, Facts, LastStep, RunCalls, path_expres
 use afterimage_analyses::redundancy::{OperatorRedundancy, expression_redundancy};
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId, StmtId, ValueId};
 use afterimage_program::{Effect, Function, Ssa, ValueDef};
-use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{AccessSite, Level, Step, Steps, Value, Wanted, What, Within};
 use afterimage_replay::values::Types;
+use afterimage_replay::whole_path::Window;
 use afterimage_wpp::twpp::{Event, collect};
 use serde_json::Value as Json;
 use wasmparser::Operator;

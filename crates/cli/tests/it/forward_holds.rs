@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use afterimage_ids::OpId;
 use afterimage_profile::{Stop, stops};
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_replay::paths::{FileSegments, RecordedPath, recorded_path};
 use afterimage_replay::steps::{Range, Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{
     Controller, Controllers, Definition, Execution, HostReads, Instance, Kind, Origin,
     RecordedValues, Statement, Use, Uses, definition, of_statement, recorded_epochs,
     recorded_values,
 };
+use afterimage_replay::whole_path::{FileSegments, RecordedPath, recorded_path};
 use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;

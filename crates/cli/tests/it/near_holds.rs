@@ -5,9 +5,9 @@ use afterimage_analyses::slices::{
     Criterion, Follows, Reach, Slice, Through, Visibility, Want, backward, near, nearest,
 };
 use afterimage_program::Program;
-use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{HostReads, Kind, Statement, recorded_epochs, recorded_values};
+use afterimage_replay::whole_path::recorded_path;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 

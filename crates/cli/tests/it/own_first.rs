@@ -177,7 +177,7 @@ fn lcov_names_only_files_that_are_there() {
     std::fs::remove_file(sandbox.path("app.rs")).unwrap();
     let all = sandbox.ok("profile app.aft --format lcov");
     assert!(all.stdout.contains("app.rs\n"), "{}", all.stdout);
-    let said = "no source file was found: ";
+    let said = "none of the source files was found: ";
     assert!(all.stderr.contains(said), "{}", all.stderr);
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use afterimage_analyses::redundancy::load_redundancy;
 use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
-use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{AccessSite, Level, Range, Step, Steps, Wanted, What, Within};
+use afterimage_replay::whole_path::Window;
 use afterimage_wpp::twpp::{Event, Series, collect};
 use serde_json::Value as Json;
 

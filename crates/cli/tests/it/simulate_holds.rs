@@ -9,8 +9,8 @@ use afterimage_analyses::simulate::{
 };
 use afterimage_ids::{EntityRef, FuncId, OpId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, SourceMap};
-use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{Level, Operators, Range, Step, Steps, Value, Wanted, What, Within};
+use afterimage_replay::whole_path::Window;
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use serde_json::Value as Json;
 use wasmparser::Operator;

@@ -8,9 +8,9 @@ use afterimage_analyses::slices::{
     answer, by_statements, exercised_of, reachable,
 };
 use afterimage_program::Program;
-use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{Kind, Statement, recorded_epochs, recorded_values};
+use afterimage_replay::whole_path::recorded_path;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::SourceMap;
-use afterimage_replay::paths::{At as Moment, Window};
 use afterimage_replay::steps::{
     AccessSite, AccessedStretches, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps,
     Step, Steps, Trap, Tried, Wanted, What, Within, WriteIndex, address_stats, last_steps,
     load_values, memory_at,
 };
+use afterimage_replay::whole_path::{At as Moment, Window};
 use serde_json::Value as Json;
 use wasmparser::{DataKind, Operator, Parser, Payload, ValType};
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Program;
-use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{
     Level, ReverseSteps, Step, Steps, Wanted, What, Within, last_steps,
 };
+use afterimage_replay::whole_path::Window;
 use afterimage_testkit::naive_trace::{Finish, Observation, Observed, Observer, Stop, instrument};
 use afterimage_testkit::tools;
 use afterimage_trace::{Ending, RawValue};

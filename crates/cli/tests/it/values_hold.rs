@@ -2,8 +2,8 @@
 //! possible fault is found.
 
 use afterimage_program::Program;
-use afterimage_replay::paths::{RecordedPath, recorded_path};
 use afterimage_replay::values::recorded_epochs;
+use afterimage_replay::whole_path::{RecordedPath, recorded_path};
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::{EpochWriter, Index};
 use serde_json::Value;

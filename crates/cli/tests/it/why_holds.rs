@@ -12,12 +12,12 @@ use afterimage_analyses::why::{
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_profile::{Stop, stops};
 use afterimage_program::{BlockKind, Callee, OperatorIndex, Program, ValueDef};
-use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{Range, Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{
     Bits, Controllers, HostReads, Instance, Kind, Origin, RecordedValues, Statement, Types,
     of_statement, recorded_epochs, recorded_values,
 };
+use afterimage_replay::whole_path::recorded_path;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 use wasmparser::Operator;

@@ -4,7 +4,7 @@ use afterimage_graph::{Ambiguity, FlowGraph, SpanningForest, find_ambiguity, is_
 use afterimage_ids::{EdgeId, EntityRef};
 use afterimage_testkit::graphs::linear::{determines_edges, determines_vertices};
 use afterimage_testkit::graphs::naive::{has_directed_cycle, reachable};
-use afterimage_testkit::graphs::paths::has_diamond;
+use afterimage_testkit::graphs::shapes::has_diamond;
 use afterimage_testkit::graphs::subsets::cheapest_subset;
 use afterimage_testkit::graphs::{Shape, flow_graph, flow_graphs, weights};
 use proptest::prelude::*;

@@ -1,9 +1,11 @@
 //! Collects snapshots of a run, up to a size limit.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
 
-use afterimage_trace::{Kind, TraceWriter};
+use afterimage_trace::{Chunk, ChunkPacker, Kind, PackedChunk, TraceWriter};
 
 use super::pages::{Page, page_of};
 use super::wire::{put, put_opened, put_pages};
@@ -11,8 +13,9 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
-/// The number of waiting chunks that are compressed together, in parallel.
-const TOGETHER: usize = 64;
+/// The number of chunks that are written together. Those that are not packed are compressed in
+/// parallel.
+const TOGETHER: usize = 256;
 
 /// Snapshots of a run, collected in order. When they exceed their size limit, every second snapshot
 /// is dropped, which doubles the distance between them.
@@ -20,6 +23,8 @@ const TOGETHER: usize = 64;
 /// `S` is the data of a snapshot without its pages. Complete snapshots have this data as bytes.
 #[derive(Debug)]
 pub struct SnapshotBuilder<S = Vec<u8>> {
+    /// Receives the pages of new snapshots, to compress them while the run goes on.
+    packing: Option<Sender<Weak<Packing>>>,
     room: usize,
     stored: usize,
     entries: Vec<Collected<S>>,
@@ -35,6 +40,28 @@ pub(super) struct Collected<S> {
     /// The size of the state in bytes.
     size: usize,
     pub pages: BTreeMap<Page, Arc<[u8]>>,
+    /// The same pages while they are compressed, unless others were added since.
+    packing: Option<Arc<Packing>>,
+}
+
+/// Pages that another thread compresses.
+#[derive(Debug)]
+struct Packing {
+    pages: Vec<Arc<[u8]>>,
+    /// The compressed pages, [`PAGES`] to a chunk, once they are known.
+    chunks: OnceLock<Vec<PackedChunk>>,
+}
+
+/// Compresses pages that are still needed, until no more are sent.
+fn pack(waiting: &Receiver<Weak<Packing>>) {
+    let Ok(mut packer) = ChunkPacker::new() else {
+        return;
+    };
+    for packing in waiting.iter().filter_map(|packing| packing.upgrade()) {
+        let chunks = packing.pages.chunks(PAGES);
+        let chunks = chunks.map(|pages| packer.pack(&pages.concat()));
+        let _ = packing.chunks.set(chunks.collect());
+    }
 }
 
 impl<S> Collected<S> {
@@ -47,7 +74,11 @@ impl<S> SnapshotBuilder<S> {
     /// Creates an empty collection. `room` is the limit on the total size in bytes. At least one
     /// snapshot is kept, regardless of its size.
     pub fn new(room: usize) -> Self {
+        let (packing, waiting) = mpsc::channel();
+        // Without this thread, the pages are compressed when they are written.
+        let thread = thread::Builder::new().spawn(move || pack(&waiting));
         Self {
+            packing: thread.is_ok().then_some(packing),
             room,
             stored: 0,
             entries: Vec::new(),
@@ -91,6 +122,7 @@ impl<S> SnapshotBuilder<S> {
             state,
             size,
             pages: BTreeMap::new(),
+            packing: None,
         };
         for (page, bytes) in pages {
             if self.newest.get(&page).is_none_or(|known| **known != *bytes) {
@@ -98,6 +130,15 @@ impl<S> SnapshotBuilder<S> {
                 self.newest.insert(page, Arc::clone(&bytes));
                 entry.pages.insert(page, bytes);
             }
+        }
+        if let Some(packing) = &self.packing {
+            let made = Arc::new(Packing {
+                pages: entry.pages.values().map(Arc::clone).collect(),
+                chunks: OnceLock::new(),
+            });
+            // If the thread has ended, nothing is packed.
+            let _ = packing.send(Arc::downgrade(&made));
+            entry.packing = Some(made);
         }
         self.stored += entry.bytes();
         self.entries.push(entry);
@@ -115,6 +156,7 @@ impl<S> SnapshotBuilder<S> {
         let mut kept = Vec::with_capacity(count.div_ceil(2));
         for (number, mut entry) in self.entries.drain(..).enumerate() {
             for (page, bytes) in before.take().into_iter().flat_map(|before| before.pages) {
+                entry.packing = None;
                 entry.pages.entry(page).or_insert(bytes);
             }
             if number % 2 == 1 || number + 1 == count {
@@ -144,9 +186,11 @@ impl<S> SnapshotBuilder<S> {
                 state: encoded(&snapshot, &opened),
                 size: entry.size,
                 pages: entry.pages,
+                packing: entry.packing,
             });
         }
         Ok(SnapshotBuilder {
+            packing: self.packing,
             room: self.room,
             stored: self.stored,
             entries,
@@ -209,14 +253,19 @@ impl SnapshotBuilder {
                 .for_each(|part| put(&mut index, part.len() as u64));
             put(&mut index, entry.pages.len().div_ceil(PAGES) as u64);
             time = entry.time;
-            chunks.extend(
-                parts
-                    .into_iter()
-                    .flatten()
-                    .map(|part| (time, part.to_vec())),
-            );
-            let pages = Vec::from_iter(entry.pages.into_values());
-            chunks.extend(pages.chunks(PAGES).map(|pages| (time, pages.concat())));
+            let raw = |bytes: Vec<u8>| (time, Chunk::Raw(bytes));
+            chunks.extend(parts.into_iter().flatten().map(|part| raw(part.to_vec())));
+            // If the pages are still waiting, nothing packs them from now on.
+            let packed = entry.packing.and_then(Arc::into_inner);
+            match packed.and_then(|packing| packing.chunks.into_inner()) {
+                Some(packed) => {
+                    chunks.extend(packed.into_iter().map(|chunk| (time, Chunk::Packed(chunk))));
+                }
+                None => {
+                    let pages = Vec::from_iter(entry.pages.into_values());
+                    chunks.extend(pages.chunks(PAGES).map(|pages| raw(pages.concat())));
+                }
+            }
             if chunks.len() >= TOGETHER {
                 section.put_all(&chunks)?;
                 chunks.clear();

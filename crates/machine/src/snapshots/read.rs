@@ -211,12 +211,12 @@ fn state(mut bytes: &[u8], time: u64) -> Result<(Snapshot, Vec<Opened>), Snapsho
 }
 
 fn fill(
-    mut section: SectionReader,
+    section: SectionReader,
     entries: &[Entry],
     number: usize,
     filling: &mut Filling<'_>,
 ) -> Result<(), SnapshotError> {
-    let damaged = || SnapshotError::Damaged("the pages of memory");
+    let mut wanted: Vec<WantedChunk> = Vec::new();
     for (number, entry) in entries.iter().enumerate().take(number + 1).rev() {
         let list = bytes(&section, entry.chunk, entry.lists)?;
         let (runs, count) = take_pages(&list).ok_or_else(damaged)?;
@@ -227,27 +227,42 @@ fn fill(
             return Err(damaged());
         }
         let mut at = 0;
-        let mut chunk = usize::MAX;
         for run in runs {
             filling.check(run).ok_or_else(damaged)?;
             for page in run.first..run.first + run.count {
-                if let Some(place) = filling.missing(run.memory, page) {
-                    let wanted = first + at / PAGES;
-                    if chunk != wanted {
-                        chunk = wanted;
-                        section.go(chunk);
-                        section.advance()?;
+                if filling.claim(run.memory, page) {
+                    let chunk = first + at / PAGES;
+                    let page = (at % PAGES, run.memory, page);
+                    match wanted.last_mut() {
+                        Some(last) if last.chunk == chunk => last.pages.push(page),
+                        _ => {
+                            if wanted.len() == TOGETHER {
+                                filling.copy(&section, &mut wanted)?;
+                            }
+                            let pages = vec![page];
+                            wanted.push(WantedChunk { chunk, pages });
+                        }
                     }
-                    let size = SNAPSHOT_PAGE as usize;
-                    let from = section.bytes().get(at % PAGES * size..);
-                    let from = from.and_then(|from| from.get(..size));
-                    place.copy_from_slice(from.ok_or_else(damaged)?);
                 }
                 at += 1;
             }
         }
     }
-    Ok(())
+    filling.copy(&section, &mut wanted)
+}
+
+fn damaged() -> SnapshotError {
+    SnapshotError::Damaged("the pages of memory")
+}
+
+/// The number of chunks of pages that are decoded together, in parallel.
+const TOGETHER: usize = 64;
+
+/// A chunk of pages, with the pages to copy from it. Each has its index in the chunk, its memory and
+/// its number there.
+struct WantedChunk {
+    chunk: usize,
+    pages: Vec<(usize, u32, u64)>,
 }
 
 /// Memories with pages that are filled only once.
@@ -273,18 +288,44 @@ impl<'s> Filling<'s> {
         (run.first.checked_add(run.count)? <= pages).then_some(())
     }
 
+    /// Marks a page as filled. Returns whether it was not.
+    fn claim(&mut self, memory: u32, page: u64) -> bool {
+        let pages = self.filled.get_mut(memory as usize);
+        let filled = pages.and_then(|pages| pages.get_mut(page as usize));
+        filled.is_some_and(|filled| !std::mem::replace(filled, true))
+    }
+
+    /// Returns the bytes of a page.
+    fn page(&mut self, memory: u32, page: u64) -> Option<&mut [u8]> {
+        let size = SNAPSHOT_PAGE as usize;
+        let memory = &mut self.state.memories.get_mut(memory as usize)?.bytes;
+        memory.get_mut(page as usize * size..)?.get_mut(..size)
+    }
+
     /// Returns the bytes of a page that has not been filled, and marks the page as filled.
     fn missing(&mut self, memory: u32, page: u64) -> Option<&mut [u8]> {
-        let filled = self
-            .filled
-            .get_mut(memory as usize)?
-            .get_mut(page as usize)?;
-        if std::mem::replace(filled, true) {
-            return None;
-        }
+        let claimed = self.claim(memory, page);
+        claimed.then(|| self.page(memory, page)).flatten()
+    }
+
+    /// Copies pages from chunks, and clears the list.
+    fn copy(
+        &mut self,
+        section: &SectionReader,
+        wanted: &mut Vec<WantedChunk>,
+    ) -> Result<(), SnapshotError> {
+        let chunks = Vec::from_iter(wanted.iter().map(|wanted| wanted.chunk));
+        let decoded = section.decoded_each(&chunks)?;
         let size = SNAPSHOT_PAGE as usize;
-        let memory = &mut self.state.memories[memory as usize].bytes;
-        memory.get_mut(page as usize * size..)?.get_mut(..size)
+        for (wanted, bytes) in wanted.drain(..).zip(decoded) {
+            for (index, memory, page) in wanted.pages {
+                let from = bytes.get(index * size..).and_then(|from| from.get(..size));
+                let to = self.page(memory, page);
+                let (from, to) = from.zip(to).ok_or_else(damaged)?;
+                to.copy_from_slice(from);
+            }
+        }
+        Ok(())
     }
 
     /// Fills the remaining pages with the initial memory contents. Zeros need no filling.

@@ -175,28 +175,23 @@ impl<'a, T: Tally> Counter<'a, T> {
         let (mut place, mut time) = (self.place, self.run.time);
         while left > 0 {
             let (entry, bits) = LookupTables::entry(place, rest, left);
-            // A table look-up by value would pass the entry through the stack, which takes a third
-            // more time.
-            let look = *self.looks.at(entry);
-            if T::COUNTS && look.blocks > 0 {
-                self.looks.count(entry);
-            }
+            let look = self.looks.used::<T>(entry);
             let before = time;
-            left -= u32::from(look.bits);
-            rest <<= look.bits;
-            time += u64::from(look.blocks);
-            match look.kind {
-                Kind::Stay => place = look.next,
+            left -= look.bits();
+            rest <<= look.bits();
+            time += u64::from(look.blocks());
+            match look.kind() {
+                Kind::Stay => place = look.next(),
                 Kind::Enter => {
                     if self.run.outer.len() >= DEEPEST {
                         return Err(RegenerateError::TooDeep(DEEPEST));
                     }
-                    self.wait(self.looks.site(&look), before);
-                    place = look.next;
+                    self.wait(self.looks.sites(look)[0], before);
+                    place = look.next();
                 }
                 Kind::Deeper => {
-                    self.enter(&look, before)?;
-                    place = look.next;
+                    self.enter(look, before)?;
+                    place = look.next();
                 }
                 Kind::Leave => {
                     let mut outer = self.run.outer.pop();
@@ -234,7 +229,7 @@ impl<'a, T: Tally> Counter<'a, T> {
 
     /// Records that several activations begin to wait.
     #[inline(never)]
-    fn enter(&mut self, look: &Look, before: u64) -> Result<(), RegenerateError> {
+    fn enter(&mut self, look: Look, before: u64) -> Result<(), RegenerateError> {
         let sites = self.looks.sites(look).len();
         if self.run.outer.len() + sites > DEEPEST {
             return Err(RegenerateError::TooDeep(DEEPEST));

@@ -1,5 +1,7 @@
 //! Tables that show where the next few bits lead, over several paths at once.
 
+use std::ops::Range;
+
 use afterimage_ids::NodeId;
 
 use super::count::Tally;
@@ -30,64 +32,131 @@ const MOST_NODES: usize = 1 << 24;
 /// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
-/// The result of following some bits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
-    /// The place where the table for the next path begins.
-    pub next: u32,
-    /// The number of blocks executed.
-    pub blocks: u32,
-    /// The position of the first of the activations that begin to wait.
-    site: u32,
-    /// The number of bits consumed.
-    pub bits: u8,
-    /// The number of activations that begin to wait.
-    waiting: u8,
-    pub kind: Kind,
+/// The result of following some bits, packed into a word. A look-up waits for little else than for
+/// memory, so entries are small.
+///
+/// From the lowest bit: the kind (3 bits), the number of bits consumed (4), the number of
+/// activations that begin to wait, less one (2), the number of the table for the next path (14), the
+/// number of blocks executed (16), and the position of the first of these activations (25).
+#[derive(Clone, Copy)]
+pub(super) struct Look(u64);
+
+/// The parts of a [`Look`].
+struct Parts {
+    kind: Kind,
+    bits: u32,
+    waiting: usize,
+    next: u32,
+    blocks: u32,
+    site: usize,
+}
+
+/// The maximum number of blocks of a look.
+const MOST_BLOCKS: u32 = (1 << 16) - 1;
+/// The maximum number of activations that all looks together list.
+const MOST_SITES: usize = 1 << 25;
+
+impl Look {
+    const NEW: Self = Self(Kind::New as u64);
+    const UNKNOWN: Self = Self(Kind::Unknown as u64);
+
+    fn new(parts: &Parts) -> Self {
+        let waiting = parts.waiting.max(1) as u64 - 1;
+        // A place is a multiple of the size of a table, so its low bits are free for other parts.
+        Self(
+            parts.kind as u64
+                | u64::from(parts.bits) << 3
+                | waiting << 7
+                | u64::from(parts.next)
+                | u64::from(parts.blocks) << 23
+                | (parts.site as u64) << 39,
+        )
+    }
+
+    #[inline]
+    pub(super) fn kind(self) -> Kind {
+        match self.0 & 7 {
+            0 => Kind::New,
+            1 => Kind::Stay,
+            2 => Kind::Enter,
+            3 => Kind::Deeper,
+            4 => Kind::Leave,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// Returns the number of bits consumed.
+    #[inline]
+    pub(super) fn bits(self) -> u32 {
+        (self.0 >> 3 & 15) as u32
+    }
+
+    /// Returns the place where the table for the next path begins.
+    #[inline]
+    pub(super) fn next(self) -> u32 {
+        self.0 as u32 & (MOST as u32 - TABLE as u32)
+    }
+
+    /// Returns the number of blocks executed.
+    #[inline]
+    pub(super) fn blocks(self) -> u32 {
+        (self.0 >> 23) as u32 & MOST_BLOCKS
+    }
+
+    /// Returns the positions of the activations that begin to wait, if the look enters a function.
+    #[inline]
+    fn sites(self) -> Range<usize> {
+        let first = (self.0 >> 39) as usize;
+        first..first + 1 + (self.0 >> 7 & 3) as usize
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Kind {
     /// The entry has not been computed yet.
-    New,
+    New = 0,
     /// The activation continues.
-    Stay,
+    Stay = 1,
     /// The activation makes a call, and waits.
-    Enter,
+    Enter = 2,
     /// The activation makes a call, and so does its callee.
-    Deeper,
+    Deeper = 3,
     /// The activation returns.
-    Leave,
+    Leave = 4,
     /// The next step must be taken without a table.
-    Unknown,
+    Unknown = 5,
 }
 
-const NEW: Look = Look {
-    next: UNKNOWN_PLACE,
-    blocks: 0,
-    site: 0,
-    bits: 0,
-    waiting: 0,
-    kind: Kind::New,
-};
+/// An entry of a table.
+#[derive(Clone, Copy)]
+struct Entry {
+    look: Look,
+    /// The number of uses since the last report, if paths are counted. It is beside the look, so
+    /// that counting does not wait for memory again.
+    used: u64,
+}
 
-const UNKNOWN: Look = Look {
-    kind: Kind::Unknown,
-    ..NEW
-};
+impl Entry {
+    const NEW: Self = Self {
+        look: Look::NEW,
+        used: 0,
+    };
+    const UNKNOWN: Self = Self {
+        look: Look::UNKNOWN,
+        used: 0,
+    };
+}
 
 /// A table for each path start that the run reaches often, filled on demand. A table takes 8 KiB,
-/// and all tables take at most 128 MiB. Counting paths takes 50 % more memory, and up to 64 MiB for
+/// and all tables take at most 128 MiB. Counting paths takes 25 % more memory, and up to 64 MiB for
 /// lists.
-#[derive(Debug)]
 pub(super) struct LookupTables {
-    entries: Vec<Look>,
+    entries: Vec<Entry>,
     /// The function and the start of each table.
     starts: Vec<(u32, u32)>,
     /// The activations that begin to wait, grouped by look.
     sites: Vec<Activation>,
-    /// The number of uses of each entry since the last report, if paths are counted.
-    used: Vec<u64>,
     /// The entries used since the last report.
     met: Vec<u32>,
     /// For each entry, 1 plus the position of its list of paths in `nodes`, or 0 if it has no list
@@ -100,32 +169,27 @@ pub(super) struct LookupTables {
 impl LookupTables {
     pub(super) fn new() -> Self {
         Self {
-            entries: vec![UNKNOWN; TABLE],
+            entries: vec![Entry::UNKNOWN; TABLE],
             starts: vec![(NOWHERE, NOWHERE)],
             sites: Vec::new(),
-            used: Vec::new(),
             met: Vec::new(),
             listed: Vec::new(),
             nodes: Vec::new(),
         }
     }
 
-    /// Counts one more use of an entry.
+    /// Returns an entry. Also counts its use, if this tally counts and the entry has paths.
     #[inline]
-    pub(super) fn count(&mut self, entry: usize) {
-        match self.used.get_mut(entry) {
-            Some(used) if *used > 0 => *used += 1,
-            _ => self.count_first(entry),
+    pub(super) fn used<T: Tally>(&mut self, entry: usize) -> Look {
+        let found = &mut self.entries[entry];
+        let look = found.look;
+        if T::COUNTS && look.blocks() > 0 {
+            found.used += 1;
+            if found.used == 1 {
+                self.met.push(entry as u32);
+            }
         }
-    }
-
-    #[cold]
-    fn count_first(&mut self, entry: usize) {
-        if self.used.len() <= entry {
-            self.used.resize(self.entries.len(), 0);
-        }
-        self.used[entry] = 1;
-        self.met.push(entry as u32);
+        look
     }
 
     /// Reports to a tally the paths of all entries used since the last report.
@@ -134,10 +198,10 @@ impl LookupTables {
         tables: &mut Tables<'_>,
         tally: &mut T,
     ) -> Result<(), RegenerateError> {
-        self.listed.resize(self.used.len(), 0);
+        self.listed.resize(self.entries.len(), 0);
         let met = std::mem::take(&mut self.met);
         for entry in met.iter().map(|&entry| entry as usize) {
-            let times = std::mem::take(&mut self.used[entry]);
+            let times = std::mem::take(&mut self.entries[entry].used);
             if self.listed[entry] == 0 {
                 if self.nodes.len() > MOST_NODES {
                     self.nodes.clear();
@@ -164,7 +228,7 @@ impl LookupTables {
         tables: &mut Tables<'_>,
         tally: &mut T,
     ) -> Result<(), RegenerateError> {
-        let look = self.entries[entry];
+        let blocks = self.entries[entry].look.blocks();
         let within = (entry % TABLE) as u32;
         let bits = within.ilog2();
         let value = within - (1 << bits);
@@ -172,12 +236,12 @@ impl LookupTables {
         self.nodes.push(0);
         let mut way = self.way((entry - entry % TABLE) as u32, value, bits);
         while let Some(on) = &mut way
-            && on.blocks < look.blocks
+            && on.blocks < blocks
         {
             let before = on.blocks;
             let step = on.step(self, tables, tally);
             let ends = matches!(step, Step::End | Step::Later);
-            if ends || on.blocks > look.blocks {
+            if ends || on.blocks > blocks {
                 return Err(RegenerateError::Bits);
             }
             if on.blocks > before {
@@ -213,21 +277,11 @@ impl LookupTables {
         (place as usize + (1 << bits) + value, bits)
     }
 
+    /// Returns the activations that begin to wait in a look that enters a function. Their `called`
+    /// counts blocks from the look's beginning.
     #[inline]
-    pub(super) fn at(&self, entry: usize) -> &Look {
-        &self.entries[entry]
-    }
-
-    /// Returns the activation that begins to wait with a call. Its `called` counts blocks from the
-    /// look's beginning.
-    #[inline]
-    pub(super) fn site(&self, look: &Look) -> Activation {
-        self.sites[look.site as usize]
-    }
-
-    /// Returns all activations that begin to wait.
-    pub(super) fn sites(&self, look: &Look) -> &[Activation] {
-        &self.sites[look.site as usize..][..usize::from(look.waiting)]
+    pub(super) fn sites(&self, look: Look) -> &[Activation] {
+        &self.sites[look.sites()]
     }
 
     /// Returns the function and the start whose table begins at a place.
@@ -246,7 +300,7 @@ impl LookupTables {
             *place += 1;
         } else if *place == WARM && !self.is_full() {
             *place = self.entries.len() as u32;
-            self.entries.resize(self.entries.len() + TABLE, NEW);
+            self.entries.resize(self.entries.len() + TABLE, Entry::NEW);
             self.starts.push((function, start));
         }
         match *place {
@@ -281,7 +335,7 @@ impl LookupTables {
         let value = entry as u32 - place - (1 << bits);
         let (look, lasts) = self.find((tables, sink), place, value, bits);
         if lasts {
-            self.entries[entry] = look;
+            self.entries[entry].look = look;
         }
         if lasts { Kind::New } else { Kind::Unknown }
     }
@@ -294,9 +348,9 @@ impl LookupTables {
         value: u32,
         bits: u32,
     ) -> (Look, bool) {
-        let mut found = UNKNOWN;
+        let mut found = None;
         let Some(mut way) = self.way(place, value, bits) else {
-            return (found, true);
+            return (Look::UNKNOWN, true);
         };
         let mut sites = Vec::new();
         for _ in 0..FAR {
@@ -304,38 +358,47 @@ impl LookupTables {
             if way.left == 0 {
                 break;
             }
-            match way.step(self, tables, sink) {
+            let step = way.step(self, tables, sink);
+            if way.blocks > MOST_BLOCKS {
+                break;
+            }
+            let parts = Parts {
+                kind: match way.waiting.len() {
+                    0 => Kind::Stay,
+                    1 => Kind::Enter,
+                    _ => Kind::Deeper,
+                },
+                bits: bits - way.left,
+                waiting: way.waiting.len(),
+                next: UNKNOWN_PLACE,
+                blocks: way.blocks,
+                site: self.sites.len(),
+            };
+            match step {
                 Step::On => {}
                 Step::Leave => {
-                    found.bits = (bits - way.left) as u8;
-                    found.blocks = way.blocks;
-                    found.kind = Kind::Leave;
+                    let kind = Kind::Leave;
+                    found = Some(Parts { kind, ..parts });
                     break;
                 }
                 Step::End => break,
-                Step::Later => return (found, false),
+                Step::Later => return (Look::UNKNOWN, false),
             }
-            found.next = match self.place(tables, way.function, way.start) {
+            let next = match self.place(tables, way.function, way.start) {
                 TableState::At(place) => place,
-                TableState::Later => return (found, false),
+                TableState::Later => return (Look::UNKNOWN, false),
                 TableState::Never => break,
             };
-            found.bits = (bits - way.left) as u8;
-            found.blocks = way.blocks;
-            found.kind = match way.waiting.len() {
-                0 => Kind::Stay,
-                1 => Kind::Enter,
-                _ => Kind::Deeper,
-            };
+            found = Some(Parts { next, ..parts });
             sites.clone_from(&way.waiting);
         }
-        if let Kind::Enter | Kind::Deeper = found.kind {
-            // An entry has at most four of these activations.
-            found.site = self.sites.len() as u32;
-            found.waiting = sites.len() as u8;
+        if let Some(Kind::Enter | Kind::Deeper) = found.as_ref().map(|parts| parts.kind) {
+            if self.sites.len() + DEEP > MOST_SITES {
+                return (Look::UNKNOWN, true);
+            }
             self.sites.extend(sites);
         }
-        (found, true)
+        (found.as_ref().map_or(Look::UNKNOWN, Look::new), true)
     }
 }
 

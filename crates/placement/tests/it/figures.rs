@@ -7,8 +7,8 @@ use afterimage_placement::{
     determines_edges, determines_vertices, optimal_edges, optimal_vertices, plan, solve,
 };
 use afterimage_testkit::graphs::naive::has_directed_cycle;
-use afterimage_testkit::graphs::paths::{has_diamond, in_g_star};
 use afterimage_testkit::graphs::programs::call_chain;
+use afterimage_testkit::graphs::shapes::{has_diamond, in_g_star};
 use afterimage_testkit::graphs::subsets::cheapest_subset;
 use afterimage_testkit::graphs::{flow_graph, linear};
 

@@ -6,7 +6,7 @@ use afterimage_placement::{
     Weights, cost, determines_edges, determines_vertices, optimal_edges, optimal_vertices,
 };
 use afterimage_testkit::graphs::linear;
-use afterimage_testkit::graphs::paths::in_g_star;
+use afterimage_testkit::graphs::shapes::in_g_star;
 use afterimage_testkit::graphs::subsets::cheapest_subset;
 use afterimage_testkit::graphs::{Shape, edge_lists, flow_graph, flow_graphs};
 use proptest::prelude::*;

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use afterimage_profile::{Line, Profile, ProfileError, Scope};
 use afterimage_program::FileId;
-use afterimage_replay::paths::{ContextTree, Frame};
+use afterimage_replay::whole_path::{ContextTree, Frame};
 
 use super::Frames;
 use crate::PresentError;

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use afterimage_replay::paths::ContextTree;
+use afterimage_replay::whole_path::ContextTree;
 
 use super::Frames;
 use super::stacks::each_stack;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_replay::paths::{Merging, Timeline, TimelineEvent};
+use afterimage_replay::whole_path::{Merging, Timeline, TimelineEvent};
 use afterimage_wpp::Segments;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use afterimage_profile::Source;
 use afterimage_program::{Location, Names, Program};
-use afterimage_replay::paths::{Frame, Inlining};
+use afterimage_replay::whole_path::{Frame, Inlining};
 
 /// The names and declarations of the frames in a tree of calling contexts.
 #[derive(Clone, Copy)]

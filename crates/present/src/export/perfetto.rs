@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use afterimage_replay::paths::{Timeline, TimelineEvent};
+use afterimage_replay::whole_path::{Timeline, TimelineEvent};
 use afterimage_wpp::Segments;
 use serde_json::json;
 

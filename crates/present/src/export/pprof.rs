@@ -11,7 +11,7 @@ use std::io::Write;
 use afterimage_ids::FuncId;
 use afterimage_profile::{Line, OperatorCount, Profile, ProfileError, Scope};
 use afterimage_program::{FileId, InlinedFrame, demangle};
-use afterimage_replay::paths::{ContextTree, Frame};
+use afterimage_replay::whole_path::{ContextTree, Frame};
 use flate2::{Compression, GzBuilder};
 
 use super::Frames;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use afterimage_replay::paths::ContextTree;
+use afterimage_replay::whole_path::ContextTree;
 use serde::Serialize;
 
 use super::Frames;

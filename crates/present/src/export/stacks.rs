@@ -1,6 +1,6 @@
 //! Enumerates the stacks of a tree of calling contexts.
 
-use afterimage_replay::paths::{ContextTree, Frame};
+use afterimage_replay::whole_path::{ContextTree, Frame};
 
 use super::Frames;
 use crate::PresentError;

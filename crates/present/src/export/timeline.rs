@@ -1,7 +1,7 @@
 //! Holds the parts that the timelines for all tools share.
 
 use afterimage_program::Names;
-use afterimage_replay::paths::{Merging, TimelineLimits, Window};
+use afterimage_replay::whole_path::{Merging, TimelineLimits, Window};
 
 /// The contents of a timeline.
 #[derive(Clone, Copy)]

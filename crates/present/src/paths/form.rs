@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use afterimage_ids::BlockId;
-use afterimage_replay::paths::{Fold, Folded, Series, Traces, fold};
+use afterimage_replay::whole_path::{Fold, Folded, Series, Traces, fold};
 
 use crate::number::{counted, grouped};
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_replay::paths::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
+use afterimage_replay::whole_path::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_profile::{Line, Source};
-use afterimage_replay::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
+use afterimage_replay::whole_path::{HotPaths, Link, Occurrences, TraceCounts, Traces};
 
 use super::PathNames;
 use super::form::{SHOWN, TraceForm, Whole, dots, lines};
@@ -243,7 +243,7 @@ pub fn found_text(
     style: Style,
 ) -> Result<(), PresentError> {
     let parts = found.pattern.parts();
-    let text = |part: &afterimage_replay::paths::Part| {
+    let text = |part: &afterimage_replay::whole_path::Part| {
         format!(
             "{}:{}",
             names.name(part.function),

@@ -44,7 +44,8 @@ pub struct StepRow {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum StepWhat {
-    /// A value was computed, or read from a global, a table or a size.
+    /// A value was computed or read from a global or a table, or it is the size of a memory or
+    /// table.
     Value {
         /// The value.
         value: TypedValue,

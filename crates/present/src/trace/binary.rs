@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use afterimage_replay::paths::Visits;
+use afterimage_replay::whole_path::Visits;
 use afterimage_wpp::{Segments, WholePath};
 
 use super::{CallSource, Stretch, TraceLevel, unreadable};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_replay::paths::CallEntry;
+use afterimage_replay::whole_path::CallEntry;
 use afterimage_wpp::{Activation, Segments};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Writes traces as lines of JSON.
 
 use afterimage_program::Location;
-use afterimage_replay::paths::Visits;
+use afterimage_replay::whole_path::Visits;
 use afterimage_wpp::Segments;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_program::{Location, Names};
-use afterimage_replay::paths::{BlockPlace, Visits, Window};
+use afterimage_replay::whole_path::{BlockPlace, Visits, Window};
 use afterimage_wpp::{Segments, Visit};
 
 use super::{Scene, TraceLevel, unreadable};

@@ -20,7 +20,7 @@ use wasmtime::{
 
 use super::{ChangedPage, Spacing};
 use crate::RecordError;
-use crate::paths::{HasPaths, PathHost};
+use crate::whole_path::{HasPaths, PathHost};
 
 /// The size of a memory page in snapshots, in bytes.
 const PAGE: usize = SNAPSHOT_PAGE as usize;

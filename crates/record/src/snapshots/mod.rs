@@ -31,11 +31,11 @@ use wasmtime::Engine;
 
 use crate::RecordError;
 use crate::lens::{Job, Repeat};
-use crate::paths::{
+use crate::replay::Stop;
+use crate::whole_path::{
     HALF_WORDS, PathHost, Producer, RecordedRun, SnapshotFn, WordWriter, ends_inside,
     recorded_finish,
 };
-use crate::replay::Stop;
 use capture::{Activation, Waiting};
 pub(crate) use capture::{Captured, Capturing, HasSnapshots, Lines, word, write};
 pub(crate) use read::{Cut, Reader};

@@ -12,8 +12,8 @@ use wasmparser::ValType;
 
 use super::StateError;
 use super::written::Sets;
-use crate::paths::RecordedPath;
 use crate::values::{Bits, Instance, RecordedValues};
+use crate::whole_path::RecordedPath;
 
 /// The bodies of functions, read on demand.
 pub struct Bodies<'a> {

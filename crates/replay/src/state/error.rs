@@ -4,9 +4,9 @@ use afterimage_ids::grouped;
 use afterimage_machine::MachineError;
 use afterimage_wpp::PathError;
 
-use crate::paths::PathFileError;
 use crate::steps::CheckpointError;
 use crate::values::ValuesError;
+use crate::whole_path::PathFileError;
 
 /// The reason why the state at a moment is unknown.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@
 //!
 //! ```no_run
 //! use afterimage_program::{Names, Program, SourceMap};
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_replay::state::{Activation, Bodies, Limits, Moment, Recorded, Variables, calls, variables};
 //! use afterimage_replay::values::{recorded_epochs, recorded_values};
 //! use afterimage_trace::TraceFile;

@@ -4,8 +4,8 @@ use afterimage_ids::OpId;
 use afterimage_wpp::Occurrences;
 
 use super::StateError;
-use crate::paths::{ArrivalTimes, At, FileSegments, Prologue};
 use crate::values::{Executions, RecordedValues};
+use crate::whole_path::{ArrivalTimes, At, FileSegments, Prologue};
 
 /// All times at which the run was at a place, in order.
 pub enum Occasions<'a> {

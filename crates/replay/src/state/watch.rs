@@ -15,9 +15,9 @@ use super::written::doubt;
 use super::{
     Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, Written, calls,
 };
-use crate::paths::FileSegments;
 use crate::steps::Paused;
 use crate::values::RecordedValues;
+use crate::whole_path::FileSegments;
 
 /// An expression to evaluate at many moments.
 pub struct Watch<'w, 'a> {

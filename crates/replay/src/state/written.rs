@@ -12,8 +12,8 @@ use afterimage_wpp::Visit;
 use wasmparser::Operator;
 
 use super::{Activation, Bodies, StateError};
-use crate::paths::RecordedPath;
 use crate::values::ValuesError;
+use crate::whole_path::RecordedPath;
 
 /// The operators that write a local.
 pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;

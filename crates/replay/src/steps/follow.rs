@@ -14,7 +14,7 @@ use afterimage_wet::fingerprint;
 use afterimage_wpp::{Continuation, Cursor, Segments, Visit, WholePath};
 
 use super::StepsError;
-use crate::paths::RecordedPath;
+use crate::whole_path::RecordedPath;
 
 /// The number of nodes between two reports of progress.
 const TELL: u32 = 1 << 14;

@@ -12,7 +12,7 @@ use afterimage_wpp::{Cursor, Segments, Visit};
 
 use super::step::overlap;
 use super::{Level, Run, Step, Steps, StepsError, Wanted, What, Within};
-use crate::paths::Window;
+use crate::whole_path::Window;
 
 /// The last write to a byte of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

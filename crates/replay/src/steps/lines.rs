@@ -2,7 +2,7 @@
 //! functions, in order.
 //!
 //! The module [`lines`](afterimage_profile::lines) defines arrivals. So the steps at a line are the
-//! line's [`ArrivalTimes`](crate::paths::ArrivalTimes).
+//! line's [`ArrivalTimes`](crate::whole_path::ArrivalTimes).
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -18,7 +18,7 @@ use afterimage_program::{BlockKind, Program};
 use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
 
 use super::{Run, Within};
-use crate::paths::{TraceError, Visits, Window};
+use crate::whole_path::{TraceError, Visits, Window};
 
 /// The number of consecutive paths without lines to walk one by one. After that, functions without
 /// lines are skipped as a whole.

@@ -17,7 +17,7 @@ use super::{
     Within,
 };
 use crate::Writers;
-use crate::paths::{At as Moment, Window};
+use crate::whole_path::{At as Moment, Window};
 
 /// The largest number of bytes whose last writes are searched for one by one. It is also the
 /// largest number of stretches to search.

@@ -47,7 +47,8 @@ impl Step {
 /// The event of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// A value was computed, or read from a global, a table or a size.
+    /// A value was computed or read from a global or a table, or it is the size of a memory or
+    /// table.
     Computed(Value),
     /// This value was read from memory.
     Load(Range, Value),

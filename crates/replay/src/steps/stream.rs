@@ -12,8 +12,8 @@ use super::collect::{Collecting, Collector, Passing};
 use super::follow::{Follower, Run};
 use super::plan::Plan;
 use super::{Step, StepsError};
-use crate::paths::{At, Visits, Window};
 use crate::values::Types;
+use crate::whole_path::{At, Visits, Window};
 
 /// The kinds of steps to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use afterimage_wpp::{Cursor, Visit};
 
 use super::control::{FunctionControl, dispatches, reaches};
 use super::{Controllers, Instance, RecordedValues, ValuesError};
-use crate::paths::FileSegments;
+use crate::whole_path::FileSegments;
 
 /// A controlled execution of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

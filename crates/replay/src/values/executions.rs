@@ -5,7 +5,7 @@ use afterimage_program::{BlockKind, Function, Program};
 use afterimage_wpp::{Occurrences, Segments, TargetError, WholePath};
 
 use super::{Instance, RecordedValues, Statement, ValuesError};
-use crate::paths::FileSegments;
+use crate::whole_path::FileSegments;
 
 /// All executions of an operator.
 pub struct Executions<'a> {

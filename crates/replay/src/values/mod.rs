@@ -4,7 +4,7 @@
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};
 //! use afterimage_program::Program;
-//! use afterimage_replay::paths::recorded_path;
+//! use afterimage_replay::whole_path::recorded_path;
 //! use afterimage_replay::values::{Executions, Types, dependences, recorded_epochs, recorded_values};
 //! use afterimage_trace::TraceFile;
 //!
@@ -61,7 +61,7 @@ pub use stretches::epochs_of_stretches;
 pub use uses::{Use, Uses, definition};
 pub use verify::{ValuesReport, verify_values};
 
-use crate::paths::{FileSegments, PathFileError, RecordedPath};
+use crate::whole_path::{FileSegments, PathFileError, RecordedPath};
 
 /// The whole execution trace of a file, open for questions.
 pub type RecordedValues<'a> = WholeTrace<'a, FileSegments, FileEpochs>;

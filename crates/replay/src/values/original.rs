@@ -43,7 +43,7 @@ impl Original {
     /// The size of a dependence in bytes.
     pub const LABEL: u64 = 8;
 
-    /// Counts a whole run, as the code of every node, multiplied by the node's executions. Takes
+    /// Counts a whole run: the code of each node counts once for each execution of the node. Takes
     /// time linear in the code of the path's nodes, and in the nodes of its segments.
     ///
     /// # Errors

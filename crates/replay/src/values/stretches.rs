@@ -16,8 +16,8 @@ use afterimage_wpp::{OpenActivation, Segments, StretchDirectory, Summary};
 use wasmparser::Operator;
 
 use crate::Writers;
-use crate::paths::RecordedPath;
 use crate::steps::{self, NearestAccess, last_writes_from_snapshot};
+use crate::whole_path::RecordedPath;
 
 /// For each node of a function, the variables that it may write, ascending. They include the
 /// results of its call.

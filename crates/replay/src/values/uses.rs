@@ -18,7 +18,7 @@ use super::{
     HostReads, HostReadsError, Instance, Kind, RecordedValues, Statement, ValuesError,
     role_of_place, role_of_read,
 };
-use crate::paths::FileSegments;
+use crate::whole_path::FileSegments;
 use afterimage_profile::Stop;
 
 /// A direct use, which is a statement's execution that depends on data from another execution.

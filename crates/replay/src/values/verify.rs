@@ -11,9 +11,9 @@ use afterimage_wet::checkpoint::{FileCheckpoints, INTERVAL, Vertex};
 use afterimage_wet::{BuildError, EpochFileError, FileEpochs, Index, Run, fingerprint};
 
 use super::{HostReads, recorded_epochs, recorded_values};
-use crate::paths::{FileSegments, RecordedPath, recorded_path};
 use crate::state::calls;
 use crate::steps::recorded_checkpoints;
+use crate::whole_path::{FileSegments, RecordedPath, recorded_path};
 use afterimage_profile::stops;
 
 /// The result of checking the values in a file.

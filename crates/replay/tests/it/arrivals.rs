@@ -7,11 +7,11 @@ use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_profile::location::Place;
 use afterimage_profile::{Line, Resolver, Source};
 use afterimage_program::{Location, Names, Program, SourceMap};
-use afterimage_replay::paths::{
-    Positions, RecordedPath, Step, Window, line_arrivals, recorded_path,
-};
 use afterimage_replay::steps::{
     Enter, LineStep, LineSteps, LineStepsError, Run, WantedLines, Within,
+};
+use afterimage_replay::whole_path::{
+    Positions, RecordedPath, Step, Window, line_arrivals, recorded_path,
 };
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use wasmparser::Operator;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use afterimage_ids::{BlockId, FuncId, OrigOffset};
 use afterimage_profile::Source;
 use afterimage_program::{FileId, InlinedFrame, Location, Program};
-use afterimage_replay::paths::{
+use afterimage_replay::whole_path::{
     CallLengths, ContextLimits, ContextTree, Frame, InlinedFrames, Inlining, Merging, RecordedPath,
     Rest, Timeline, TimelineEvent, TimelineLimits, Window, recorded_path,
 };

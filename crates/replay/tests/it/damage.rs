@@ -2,7 +2,7 @@
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Program;
-use afterimage_replay::paths::{RecordedPath, recorded_path, verify_path};
+use afterimage_replay::whole_path::{RecordedPath, recorded_path, verify_path};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use afterimage_wpp::{CallEvent, Segments};
 

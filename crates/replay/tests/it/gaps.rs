@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Program;
-use afterimage_replay::paths::{PathRule, verify_path};
+use afterimage_replay::whole_path::{PathRule, verify_path};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_wpp::{Continuation, Directory, Node};
 

@@ -12,7 +12,7 @@ mod mutations;
 mod walk;
 
 use afterimage_program::{BlockEnd, EdgeKind, Program};
-use afterimage_replay::paths::verify_path;
+use afterimage_replay::whole_path::verify_path;
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
 
 use walk::{Options, Parts, walk};

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use afterimage_replay::paths::{NumberError, PositionError};
 use afterimage_replay::state::StateError;
 use afterimage_replay::steps::{MachineError, StepsError};
+use afterimage_replay::whole_path::{NumberError, PositionError};
 
 #[test]
 fn long_numbers_are_grouped() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, NodeId};
 use afterimage_program::{BlockEnd, Program};
-use afterimage_replay::paths::{PathRule, verify_path};
+use afterimage_replay::whole_path::{PathRule, verify_path};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_wpp::{Continuation, Node};
 

@@ -92,7 +92,8 @@ impl Writer<'_, '_> {
             Vec::new()
         };
         let ty = self.context.types.block(&carried, &carried)?;
-        // The engine may merge this branch with the load of its condition.
+        // The engine may merge this branch with the load of its condition, and then reports the
+        // load's trap at the branch.
         let place = OriginalPlace::Operator(OrigOffset(range.start as u32));
         self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(ty));

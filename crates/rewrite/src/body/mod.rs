@@ -38,7 +38,7 @@ use crate::hinges::Hinges;
 use crate::layout::{Layout, MARK_AT};
 use crate::map::{BodyMap, OriginalPlace, Run};
 use crate::marks::Marks;
-use crate::paths::PathPlaces;
+use crate::path_probes::PathPlaces;
 use crate::shared::SharedLocals;
 use crate::types::{TypePool, val_type};
 

@@ -10,7 +10,7 @@ use crate::layout::{
     ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, HALF_FULL, LIMIT_AT, LOOPS_AT, SNAPSHOT_AT, TAKE_SNAPSHOT,
 };
 use crate::map::OriginalPlace;
-use crate::paths::PathStep;
+use crate::path_probes::PathStep;
 
 /// The number of loop iterations between two polls of the stop clock in one activation. It is a
 /// power of two.

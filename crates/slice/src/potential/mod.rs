@@ -45,10 +45,11 @@ enum Vertex {
 /// Slices over dependences that the code allows between executed statements. They are the executed
 /// part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
 ///
-/// Variables are distinguished by the routes that control may take between the executed paths.
-/// Memory is not distinguished in this way. A loaded value may come from every store to the same
-/// memory, and from every call to the host. Every dependence in the run is also a potential
-/// dependence, so these slices contain the slices over [exercised](crate::Exercised) dependences.
+/// Variables are treated flow-sensitively. A value may come only from a write that can reach the
+/// read, along a route that control may take between the executed paths. Memory is treated
+/// flow-insensitively. A loaded value may come from every store to the same memory, and from every
+/// call to the host. Every dependence in the run is also a potential dependence, so these slices
+/// contain the slices over [exercised](crate::Exercised) dependences.
 pub struct Potential<'a> {
     executed: Executed<'a>,
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, ImportId, OrigOffset};
 use afterimage_trace::{
-    CountsLens, End, Ending, Event, Existing, Frame, HostCallRef, HostRead, HostStop, HostWrite,
-    HostWriteRef, Interrupter, Kind, LogPlace, Meta, RawValue, Standing, Stdin, TraceFile,
-    TraceWriter, TrapCode,
+    Chunk, ChunkPacker, CountsLens, End, Ending, Event, Existing, Frame, HostCallRef, HostRead,
+    HostStop, HostWrite, HostWriteRef, Interrupter, Kind, LogPlace, Meta, RawValue, SectionWriter,
+    Standing, Stdin, TraceFile, TraceWriter, TrapCode,
 };
 use proptest::prelude::*;
 
@@ -517,21 +517,43 @@ fn chunks_that_are_written_together_are_those_written_one_by_one() {
         let raw = Vec::from_iter((0..number * number % 999).map(byte));
         (number / 7, raw)
     }));
-    let written = |together: usize| {
-        let at = folder.path().join(format!("{together}.aft"));
+    let written = |name: &str, write: &dyn Fn(SectionWriter)| {
+        let at = folder.path().join(name);
         let writer = TraceWriter::create(&at, Existing::Kept).unwrap();
-        let mut section = writer.section(Kind(702), Some("chunks")).unwrap();
-        for some in chunks.chunks(together) {
-            match some {
-                [(first, raw)] => section.put(*first, raw).unwrap(),
-                _ => section.put_all(some).unwrap(),
-            }
-        }
-        section.finish(20, &[]).unwrap();
+        write(writer.live_section(Kind(702), Some("chunks")).unwrap());
         writer.commit().unwrap();
         std::fs::read(at).unwrap()
     };
-    let one_by_one = written(1);
-    assert_eq!(written(17), one_by_one);
-    assert_eq!(written(100), one_by_one);
+    let one_by_one = written("one", &|mut section| {
+        for (first, raw) in &chunks {
+            section.put(*first, raw).unwrap();
+        }
+        section.finish(20, &[]).unwrap();
+    });
+    // All chunks, or every third, are packed beforehand.
+    for packed in [1, 3, 1000] {
+        let together = written(&format!("packed {packed}"), &|mut section| {
+            let mut packer = ChunkPacker::new().unwrap();
+            for some in chunks.chunks(17) {
+                let chunks = some.iter().enumerate().map(|(number, (first, raw))| {
+                    let chunk = match number % packed {
+                        0 => Chunk::Packed(packer.pack(raw)),
+                        _ => Chunk::Raw(raw.clone()),
+                    };
+                    (*first, chunk)
+                });
+                section.put_all(&Vec::from_iter(chunks)).unwrap();
+            }
+            section.finish(20, &[]).unwrap();
+        });
+        assert!(together == one_by_one, "every {packed} packed");
+    }
+    let in_background = written("background", &|section| {
+        let mut section = section.in_background().unwrap();
+        for (first, raw) in &chunks {
+            section.put(*first, raw.clone()).unwrap();
+        }
+        section.finish(20, &[]).unwrap();
+    });
+    assert!(in_background == one_by_one);
 }

@@ -97,8 +97,9 @@ struct List {
     last: u64,
     skips: Gamma,
     same: Chance,
-    /// The coders of counts, by the bit length of the last count.
-    counts: Vec<Gamma>,
+    /// The coders of counts, by the bit length of the last count. Each is large, and a short list
+    /// needs few of them.
+    counts: [Option<Box<Gamma>>; 65],
 }
 
 impl List {
@@ -108,7 +109,7 @@ impl List {
             last: 0,
             skips: Gamma::new(),
             same: Chance::new(1 << 15, 1),
-            counts: (0..=64).map(|_| Gamma::new()).collect(),
+            counts: [const { None }; 65],
         }
     }
 
@@ -119,7 +120,8 @@ impl List {
         self.next = number.checked_add(1)?;
         if !self.same.code(coder, count == self.last) {
             let class = u64::BITS - self.last.leading_zeros();
-            self.last = self.counts[class as usize].code(coder, count)?;
+            let gamma = self.counts[class as usize].get_or_insert_with(|| Box::new(Gamma::new()));
+            self.last = gamma.code(coder, count)?;
         }
         Some((number, self.last))
     }

@@ -17,7 +17,7 @@ pub struct Events<'a> {
     returns: u64,
 }
 
-/// The remaining blocks and calls of an activation.
+/// The remaining blocks of an activation, and the number of its blocks executed so far.
 #[derive(Clone, Debug)]
 struct Activation<'a> {
     blocks: Option<Blocks<'a>>,

@@ -3,8 +3,8 @@
 use std::ops::Deref;
 
 use afterimage_replay::Recording;
-use afterimage_replay::paths::FileSegments;
 use afterimage_replay::steps::{FileCheckpoints, Run};
+use afterimage_replay::whole_path::FileSegments;
 
 use crate::common::Sandbox;
 

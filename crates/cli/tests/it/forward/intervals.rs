@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use afterimage_replay::paths::{FileSegments, RecordedPath};
 use afterimage_replay::steps::{FileCheckpoints, Run, recorded_checkpoints};
+use afterimage_replay::whole_path::{FileSegments, RecordedPath};
 use afterimage_trace::{LogReader, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
 use afterimage_wet::{LeftOut, Run as Build};

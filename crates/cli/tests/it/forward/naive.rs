@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use afterimage_ids::OpId;
-use afterimage_replay::paths::{FileSegments, Window};
 use afterimage_replay::steps::{Level, Range, Run, Steps, Wanted, What, Within};
+use afterimage_replay::whole_path::{FileSegments, Window};
 use afterimage_trace::LogReader;
 
 /// A writer: the time, and the operator unless the host acted on its own. `None` means that nothing

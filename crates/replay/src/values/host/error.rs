@@ -6,9 +6,9 @@ use afterimage_wet::PrintedError;
 use afterimage_wet::checkpoint::CheckpointError;
 use afterimage_wpp::{PathError, TargetError};
 
-use crate::paths::PathFileError;
 use crate::steps::StepsError;
 use crate::values::ValuesError;
+use crate::whole_path::PathFileError;
 
 /// The reason why the writers of a host read are unknown.
 #[derive(Debug, thiserror::Error)]

@@ -28,8 +28,8 @@ use self::canvas::{Part, Wrote};
 use self::times::CallTimes;
 use self::writers::{Moment, Writers};
 use super::{Instance, Origin, RecordedValues};
-use crate::paths::FileSegments;
 use crate::steps::Run;
+use crate::whole_path::FileSegments;
 
 /// The largest number of bytes that are examined together.
 const CHUNK: u64 = 1 << 18;

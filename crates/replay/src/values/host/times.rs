@@ -6,8 +6,8 @@ use afterimage_program::{BlockEnd, Callee};
 use afterimage_wpp::Occurrences;
 
 use super::{HostReads, HostReadsError};
-use crate::paths::FileSegments;
 use crate::steps::{Follower, Run};
+use crate::whole_path::FileSegments;
 
 /// The times at which the guest called the host, in order. These are the times of the blocks that
 /// end with the calls.

@@ -12,9 +12,9 @@ use afterimage_wpp::Visit;
 use super::HostReadsError;
 use super::canvas::{Canvas, Part, Wrote};
 use super::latest::{Latest, Write};
-use crate::paths::FileSegments;
 use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
+use crate::whole_path::FileSegments;
 
 /// The largest number of executions in an interval for which writes are looked up. For more
 /// executions, the run is followed through the interval.

@@ -7,8 +7,8 @@ use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
 
 use super::known::{SymbolFacts, known, rules};
-use crate::paths::Window;
-use crate::paths::grammar::{checked, executions};
+use crate::whole_path::Window;
+use crate::whole_path::grammar::{checked, executions};
 
 /// Counts calls and gaps by their number of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::filter::{Filter, FilterSink};
 use super::grammar::{GrammarSink, Nodes};
 use super::lens::{ends_inside, trace_paths};
 use crate::RecordError;
-use crate::paths::RecordedRun;
+use crate::whole_path::RecordedRun;
 
 /// The part of a path to build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,10 @@ use afterimage_ids::{EntityRef, FuncId};
 use afterimage_machine::{Opened, WrittenLinesBuilder};
 use afterimage_paths::{Boundary, Counter, Finish, NullSink, PathPlan, Waypoint};
 use afterimage_program::Program;
-use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
+use afterimage_trace::{
+    BackgroundSection, Kind, LogFlusher, SectionReader, SectionWriter, TraceError, TraceFile,
+    TraceWriter,
+};
 use afterimage_wpp::{OpenActivation, StretchDirectory, Summary};
 
 use super::Message;
@@ -39,8 +42,30 @@ fn repeated_name(plan: &PathPlan) -> String {
     format!("path words of a re-execution {:016x}", plan.fingerprint())
 }
 
-/// The number of waiting chunks that are compressed together, on all processors.
-const TOGETHER: usize = 128;
+/// A section of path words.
+enum Section {
+    /// Each chunk goes to the file at once, so that a kill loses nothing.
+    Live(SectionWriter),
+    /// Another thread compresses the chunks.
+    Repeated(BackgroundSection),
+}
+
+impl Section {
+    /// Writes a chunk, and empties it.
+    fn put(&mut self, first: u64, chunk: &mut Vec<u8>) -> Result<(), TraceError> {
+        match self {
+            Section::Live(section) => section.put(first, chunk),
+            Section::Repeated(section) => section.put(first, std::mem::take(chunk)),
+        }
+    }
+
+    fn finish(self, first: u64) -> Result<(), TraceError> {
+        match self {
+            Section::Live(section) => section.finish(first, &[]),
+            Section::Repeated(section) => section.finish(first, &[]),
+        }
+    }
+}
 
 /// Receives snapshots as they are made.
 pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + Send + 'a;
@@ -49,7 +74,7 @@ pub(crate) type SnapshotFn<'a> = dyn FnMut(Taken) -> Result<(), RecordError> + S
 /// the words far enough to describe the state of the run at each chunk. The log reaches the file
 /// before the words do, so a run can be followed to the end of its path, wherever it is cut off.
 pub(crate) struct WordWriter<'a, T = NullSink> {
-    section: SectionWriter,
+    section: Section,
     log: Option<LogFlusher>,
     /// The reader of captured states, and the callback for snapshots.
     snapshots: Option<(Reader<'a>, &'a mut SnapshotFn<'a>)>,
@@ -68,9 +93,6 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
-    /// Chunks of a re-execution waiting to be compressed together. In a live run, chunks go to the
-    /// file at once.
-    later: Option<Vec<(u64, Vec<u8>)>>,
     /// The bytes of words since the state of the run was last stored.
     since: usize,
     program: &'a Program,
@@ -83,8 +105,9 @@ impl<'a> WordWriter<'a> {
         plan: &'a PathPlan,
         log: LogFlusher,
     ) -> Result<Self, RecordError> {
+        let section = out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?;
         Ok(Self {
-            section: out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?,
+            section: Section::Live(section),
             log: Some(log),
             snapshots: None,
             lines: None,
@@ -97,7 +120,6 @@ impl<'a> WordWriter<'a> {
             program,
             calls: Vec::new(),
             chunk: Vec::new(),
-            later: None,
             since: usize::MAX,
         })
     }
@@ -105,7 +127,7 @@ impl<'a> WordWriter<'a> {
     /// Writes the words until the producer is done.
     pub(crate) fn write(mut self, messages: Receiver<Message>) -> Result<(), RecordError> {
         self.all(messages)?;
-        Ok(self.section.finish(self.counter.time(), &[])?)
+        Ok(self.section.finish(self.counter.time())?)
     }
 }
 
@@ -117,8 +139,9 @@ impl<'a> WordWriter<'a, NodeTally> {
         reader: Reader<'a>,
         tell: &'a mut SnapshotFn<'a>,
     ) -> Result<Self, RecordError> {
+        let section = out.live_section(Kind::PATH_WORDS, Some(&repeated_name(plan)))?;
         Ok(Self {
-            section: out.live_section(Kind::PATH_WORDS, Some(&repeated_name(plan)))?,
+            section: Section::Repeated(section.in_background()?),
             log: None,
             stretches: Vec::new(),
             stretch: Summary::default(),
@@ -131,13 +154,11 @@ impl<'a> WordWriter<'a, NodeTally> {
             written: Vec::new(),
             calls: Vec::new(),
             chunk: Vec::new(),
-            later: Some(Vec::new()),
             since: usize::MAX,
         })
     }
 
-    /// Writes the words until the producer is done, and returns the contents of the stretches
-    /// between the cuts.
+    /// Writes the words until the producer is done, and returns the directory of the stretches.
     pub(crate) fn write_stretches(
         mut self,
         messages: Receiver<Message>,
@@ -150,9 +171,7 @@ impl<'a> WordWriter<'a, NodeTally> {
         if let Some(lines) = self.lines.take() {
             lines.finish()?;
         }
-        let later = self.later.take();
-        self.section.put_all(&later.unwrap_or_default())?;
-        self.section.finish(written, &[])?;
+        self.section.finish(written)?;
         let nodes = self.counter.into_tally().nodes();
         // If nothing was executed after the last cut, no stretch begins there.
         let begun = self.stretches.len().saturating_sub(1);
@@ -317,17 +336,7 @@ impl<T: NodeCounts> WordWriter<'_, T> {
             self.chunk.extend_from_slice(&word.to_le_bytes());
         }
         let time = self.counter.time();
-        match &mut self.later {
-            // Write to the file at once, so a kill from now on loses nothing.
-            None => self.section.put(time, &self.chunk)?,
-            Some(later) => {
-                later.push((time, std::mem::take(&mut self.chunk)));
-                if later.len() == TOGETHER {
-                    self.section.put_all(later)?;
-                    later.clear();
-                }
-            }
-        }
+        self.section.put(time, &mut self.chunk)?;
         for function in self.calls.drain(..) {
             self.counter.host_call(function);
         }

@@ -9,8 +9,8 @@ use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, Who
 use super::activations::{Activations, Doing, Item, What, compact};
 use super::inlining::{ChainId, Inlining};
 use super::site::chains_before;
-use crate::paths::Window;
-use crate::paths::grammar::checked;
+use crate::whole_path::Window;
+use crate::whole_path::grammar::checked;
 
 /// The number of items above which a rule or a node becomes its own stretch. A limit of 12 gives
 /// fewer stretches, but they take 50 % more memory.

@@ -237,7 +237,7 @@ fn segment(
     }
     if segment.open != open {
         let text = format!(
-            "segment {at} begins in other activations than those in which the \
+            "segment {at} begins in different activations from those in which the \
             previous segment ends"
         );
         report.find(PathRule::Continuity, text);

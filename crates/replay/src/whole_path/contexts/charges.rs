@@ -12,7 +12,7 @@ use afterimage_wpp::{PathError, Segments, WholePath};
 
 use super::clip;
 use super::inlining::{ChainId, Inlining};
-use crate::paths::Window;
+use crate::whole_path::Window;
 
 /// A payer, as a number chosen by the caller of [`charged`].
 pub type Payer = u32;

@@ -10,7 +10,7 @@ use afterimage_wpp::{Kind, Root, Segment, Symbol};
 use super::nodes::{NodeEnd, Nodes};
 use super::span::{First, Last, Outcome, Span};
 use super::{PathReport, PathRule};
-use crate::paths::grammar::multiplicities;
+use crate::whole_path::grammar::multiplicities;
 use afterimage_profile::Stop;
 
 /// An activation that is open between two items of a root. The host is at the bottom.
