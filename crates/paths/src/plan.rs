@@ -44,33 +44,28 @@ impl PathPlan {
     ) -> Result<Self, PlanError> {
         let weights = function_weights(program, feedback)?;
         let entry_ids = EntryIds::new(program);
-        let functions: Vec<Numbering> = program
-            .functions
-            .iter()
-            .zip(&weights)
-            .map(|(function, weights)| Numbering::compute(&function.cfg, weights, cuts))
-            .collect();
+        let all = &program.functions;
+        let functions = afterimage_parallel::map(all.len(), |i| {
+            Numbering::compute(&all[i].cfg, &weights[i], cuts)
+        });
         let says_its_number =
             |function: FuncId| entry_ids.of(function).is_some_and(|(_, width)| width > 0);
         let imports = (0..program.imports.len()).map(|i| says_its_number(FuncId::new(i)));
-        let defined = functions.iter().zip(&program.functions);
+        let defined = functions.iter().zip(all);
         let defined = defined.map(|(numbering, function)| {
             says_its_number(function.id) || numbering.starts().any(|(_, width)| width > 0)
         });
         let writes = imports.chain(defined).collect();
         let writers = Writers::new(program, writes);
-        let steps = program.functions.iter().zip(&functions);
-        let steps = steps
-            .map(|(function, numbering)| {
-                let cfg = &function.cfg;
-                steps::place(&Written {
-                    cfg,
-                    writers: &writers,
-                    at_start: &|v| at_start(cfg, numbering, entry_ids.of(function.id), v),
-                    on_edge: &|e| on_edge(cfg, numbering, e),
-                })
+        let steps = afterimage_parallel::map(all.len(), |i| {
+            let (cfg, numbering) = (&all[i].cfg, &functions[i]);
+            steps::place(&Written {
+                cfg,
+                writers: &writers,
+                at_start: &|v| at_start(cfg, numbering, entry_ids.of(all[i].id), v),
+                on_edge: &|e| on_edge(cfg, numbering, e),
             })
-            .collect();
+        });
         Ok(Self {
             functions,
             entry_ids,

@@ -125,10 +125,10 @@ fn program_weights(
         (_, None) => return Err(PlanError::NoFeedback),
     };
     let likelihoods = program_likelihoods(program);
-    let functions = program.functions.iter().zip(&likelihoods);
-    let mut weights: Vec<Weights> = functions
-        .map(|(f, likelihood)| Weights::heuristic(&f.cfg.graph, |e| likelihood[e.index()]))
-        .collect();
+    let mut weights = afterimage_parallel::map(likelihoods.len(), |i| {
+        let graph = &program.functions[i].cfg.graph;
+        Weights::heuristic(graph, |e| likelihoods[i][e.index()])
+    });
     if let Some(counts) = feedback {
         for (weights, counts) in weights.iter_mut().zip(&counts.functions) {
             *weights = Weights::feedback(counts, weights);

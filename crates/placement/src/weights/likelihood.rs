@@ -187,11 +187,8 @@ fn mark_reaching_exit(
 /// Returns the likelihoods of all functions of a program.
 pub(crate) fn program_likelihoods(program: &Program) -> Vec<Vec<Likelihood>> {
     let returns = super::returning_functions(program);
-    program
-        .functions
-        .iter()
-        .map(|f| likelihoods(&f.cfg, &returns))
-        .collect()
+    let all = &program.functions;
+    afterimage_parallel::map(all.len(), |i| likelihoods(&all[i].cfg, &returns))
 }
 
 #[cfg(test)]
