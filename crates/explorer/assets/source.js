@@ -14,11 +14,10 @@ const texts = new Map();
 const TEXTS = 64;
 /** Returns a file with its counts, for the range if there is one. @param {string} file @returns {Promise<import("./api.js").Answer>} */
 export function text(file) {
-  const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
   const key = `${file} ${focus.from ?? ""} ${focus.to ?? ""}`;
   let found = texts.get(key);
   if (!found) {
-    found = ask("source", { file, ...range });
+    found = ask("source", { file, ...range() });
     if (texts.size >= TEXTS) texts.delete(texts.keys().next().value ?? "");
     texts.set(key, found);
     found.catch(() => texts.delete(key));
@@ -48,8 +47,23 @@ export function source(into) {
   void show();
 }
 onmoment(() => { if (made?.root.isConnected) void show(); });
-// Request the text while the state is being found.
-onhint((moment) => { if (made?.root.isConnected && moment.source && !focus.file) void text(moment.source.file).catch(() => { /* the code that shows the text reports the error */ }); });
+// Request the text, and the executions of the line, while the state is being found.
+onhint((moment) => {
+  if (!made?.root.isConnected || !moment.source || focus.file) return;
+  void text(moment.source.file).catch(() => { /* the code that shows the text reports the error */ });
+  if (!moment.arrives) return;
+  const question = executionsOf(moment.source, undefined, range());
+  const asked = { key: JSON.stringify(question), answer: ask(...question, "strip") };
+  early = asked;
+  // If it fails, the strip asks again, and reports the error.
+  asked.answer.catch(() => { if (early === asked) early = null; });
+});
+
+/** The question about executions that was asked before the state was known, and its answer. @type {{ key: string, answer: Promise<import("./api.js").Answer> } | null} */
+let early = null;
+
+/** Returns the chosen range of the run, for a question. @returns {{ from?: string, to?: string }} */
+const range = () => (focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {});
 
 /** Returns the selected file and line: those that the user chose, or those of the moment. */
 async function wanted() {
@@ -239,12 +253,12 @@ async function strip(file, line) {
   if (stripped === key) return;
   stripped = key;
   const into = made.below;
-  const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
   try {
     const now = known.moment;
     const onIt = now?.arrives && now.source?.file === file && now.source?.line === line;
     // The name of the moment has its number, so that all executions of a line ask the same question.
-    const answer = await ask(...executionsOf({ file, line }, onIt ? undefined : focus.at, range), "strip");
+    const question = executionsOf({ file, line }, onIt ? undefined : focus.at, range());
+    const answer = await (early?.key === JSON.stringify(question) ? early.answer : ask(...question, "strip"));
     if (stripped !== key) return;
     const { executions, count, by, within } = answer.doc;
     const canvas = h("canvas", { tabindex: 0, role: "img", "data-own-keys": "", "aria-label": `${counted(within, "execution")} of line ${line} over time; the buttons beside it go through them`, onclick: (/** @type {MouseEvent} */ clicked) => {
