@@ -387,7 +387,7 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
 /// The distances between snapshots and between cuts, in execution time. Cuts are closer, because
 /// building the values of a stretch is slow, while following the run from a snapshot is fast.
 const SPACING: Spacing = Spacing::Time {
-    snapshots: Duration::from_millis(40),
+    snapshots: Duration::from_millis(20),
     cuts: Duration::from_micros(250),
 };
 
