@@ -2,7 +2,9 @@
 
 mod last;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::error::Error;
 use std::io::Write;
 use std::mem;
 
@@ -226,6 +228,28 @@ const MOST_LAST: u64 = 10_000_000;
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
 /// The number of blocks to read from an uncompacted path for text, which leaves out library code.
 const FOLDED: u64 = 1_000_000;
+/// Steps of library code are left out if the next block of shown code is at least this far away.
+const FAR: u64 = 1 << 16;
+/// The number of blocks right before shown code whose steps are read even so, to show the last.
+const BEFORE_SHOWN: u64 = 64;
+
+/// Returns the time of the first block of shown code between two times, or the time after them.
+fn next_shown(
+    session: &Session,
+    own: &OwnFunctions<'_>,
+    (first, last): (u64, u64),
+) -> Result<u64, Box<dyn Error + Send + Sync>> {
+    if first > last {
+        return Ok(last + 1);
+    }
+    let functions = session.program().functions.iter().map(|f| f.id);
+    let shown = functions.filter(|f| own.shows(*f)).collect();
+    let path = session.path().map_err(Box::new)?;
+    let mut visits = Visits::new(path, Window { first, last }, false, None)?;
+    visits.keep_only(shown)?;
+    let next = visits.next_visit()?;
+    Ok(next.map_or(last + 1, |visit| visit.start.max(first)))
+}
 
 impl TraceQuery {
     /// Refuses requests that are too large.
@@ -488,7 +512,7 @@ impl TraceQuery {
             };
             let mut rows = VecDeque::new();
             let mut kept;
-            let mut streamed;
+            let streamed = RefCell::new(None);
             let mut backwards;
             let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
             if let (Some(last), Some((own, code))) = (self.last, code) {
@@ -514,9 +538,32 @@ impl TraceQuery {
                 backwards = ReverseSteps::new(run, log, wanted)?;
                 next = Box::new(|| backwards.next().map_err(unreadable));
             } else {
-                streamed = Steps::new(run, log, wanted)?;
-                next = Box::new(|| streamed.next().map_err(unreadable));
+                streamed.replace(Some(Steps::new(run, log, wanted)?));
+                next = Box::new(|| match &mut *streamed.borrow_mut() {
+                    Some(steps) => steps.next().map_err(unreadable),
+                    None => Ok(None),
+                });
             }
+            let mut skip = |time: u64| {
+                let (Some(own), true) = (shown.own, streamed.borrow().is_some()) else {
+                    return Ok(None);
+                };
+                let all = wanted.window;
+                let until =
+                    next_shown(traced, own, (time + 1, all.last)).map_err(PresentError::Path)?;
+                let first = until.saturating_sub(BEFORE_SHOWN);
+                if first <= time + FAR {
+                    return Ok(None);
+                }
+                let window = Window { first, ..all };
+                let log = traced
+                    .file()
+                    .log()
+                    .map_err(|error| unreadable(StepsError::from(MachineError::from(error))))?;
+                let steps = Steps::new(run, log, Wanted { window, ..wanted });
+                streamed.replace(Some(steps.map_err(unreadable)?));
+                Ok(Some(until - 1))
+            };
             let (level, length) = (wanted.level, traced.path()?.length());
             telling(&mut |to| {
                 match to {
@@ -535,7 +582,8 @@ impl TraceQuery {
                             Ok(step)
                         };
                         let mut rows = FoldedSteps::new(&mut next, code.map(|(_, code)| code))
-                            .after(mem::take(&mut rows));
+                            .after(mem::take(&mut rows))
+                            .skipping(&mut skip);
                         let level = (level, stretch.window.last);
                         let next = steps_text(out, scene, &mut rows, level, limit)?;
                         let Some(Step {

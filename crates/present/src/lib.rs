@@ -123,8 +123,8 @@ pub use slice::{SliceLine, SliceReport, SliceRows, SliceStatement, SliceView, sl
 pub use sources::{NoSources, Sources};
 pub use state::{LastOwn, ResultValue, StateView, WrittenSince, with_results, written_text};
 pub use steps::{
-    CodeOf, FoldedSteps, NextStep, ShownStep, StepCode, StepRow, StepScene, StepTried, StepWhat,
-    range_text, step_rows, steps_binary, steps_text,
+    CodeOf, FoldedSteps, NextStep, ShownStep, SkipFn, StepCode, StepRow, StepScene, StepTried,
+    StepWhat, range_text, step_rows, steps_binary, steps_text,
 };
 pub use table::{COLORS, Style, narrow, wrapped};
 pub use text::text;

@@ -11,7 +11,7 @@ use afterimage_program::{Location, Names};
 use afterimage_replay::steps::{Level, Operators, Step};
 
 pub use self::binary::steps_binary;
-pub use self::fold::{CodeOf, FoldedSteps, ShownStep, StepCode};
+pub use self::fold::{Amount, CodeOf, Folded, FoldedSteps, ShownStep, SkipFn, StepCode};
 pub use self::json::{StepRow, StepTried, StepWhat, step_rows};
 pub use self::text::{range_text, steps_text};
 use crate::{PresentError, Style};

@@ -482,3 +482,44 @@ fn main() {
                     (i32) -> i32, at app.rs:4 in app::call, called from app.rs:8\n";
     assert!(told.starts_with(expected), "{told}");
 }
+
+#[test]
+fn steps_of_long_library_code_are_left_out() {
+    let sandbox = Sandbox::new();
+    let source = "\
+fn main() {
+    let mut text = \"the quick brown fox \".repeat(1500).into_bytes();
+    text.sort();
+    println!(\"{}\", text[29_000]);
+}
+";
+    sandbox.rust("app", source);
+    sandbox.run("record --lens paths -o app.aft app.wasm");
+    let folded = sandbox
+        .ok("trace app.aft --level statement --limit 400")
+        .stdout;
+    let rows = Vec::from_iter(folded.lines());
+    let number = |text: &str| text.replace(',', "").parse::<u64>().unwrap();
+    let is_long = |row: &&str| row.contains(" blocks of library code");
+    let at = rows.iter().position(|row| is_long(&row)).expect(&folded);
+    let time = |row: &str| number(row.split_whitespace().next().unwrap());
+    let (_, rest) = rows[at].split_once("… ").unwrap();
+    let (blocks, rest) = rest.split_once(" blocks").unwrap();
+    let blocks = number(blocks);
+    assert!(blocks > 1 << 16, "{folded}");
+    // The user's code goes on right after these blocks.
+    let after = time(rows[at]) + blocks;
+    assert_eq!(time(rows[at + 1]), after, "{folded}");
+    // The row shows the last of the steps.
+    let (_, last) = rest.split_once("the last: ").expect(rows[at]);
+    let to = after - 1;
+    let all = format!("trace app.aft --level statement --code all --to {to} --last 1");
+    let all = sandbox.ok(&all).stdout;
+    let shown = all
+        .lines()
+        .find(|row| row.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    assert!(
+        shown.unwrap().contains(last.trim_end_matches('…').trim()),
+        "{last}\n{all}"
+    );
+}

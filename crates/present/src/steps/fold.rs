@@ -27,9 +27,35 @@ pub struct ShownStep {
     pub step: Step,
     /// The line to show instead of the step's own line.
     pub own: Option<OwnPlace>,
-    /// The number of steps, and the last of them, if the row stands for steps of library code.
-    pub folded: Option<(u64, Step)>,
+    /// The steps of library code for which the row stands, if it does.
+    pub folded: Option<Folded>,
 }
+
+/// Consecutive steps of library code, after the first of them.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// The number of steps, with the first.
+    pub amount: Amount,
+    /// The last step, if it is known.
+    pub last: Option<Step>,
+}
+
+/// The amount of library code in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// The number of steps.
+    Steps(u64),
+    /// The number of blocks in which the steps are. Some of the steps were not read.
+    Blocks(u64),
+}
+
+/// Leaves out steps of library code that executes many blocks after a time. The next steps are those
+/// right before the library code ends. Returns the last time at which it executes a block, or
+/// `None` if nothing was left out.
+pub type SkipFn<'s> = dyn FnMut(u64) -> Result<Option<u64>, PresentError> + 's;
+
+/// After this number of steps of library code in a row, others may be left out.
+const MANY: u64 = 10_000;
 
 /// The rows of steps. Consecutive steps of library code for which the same line is shown share a
 /// row.
@@ -41,6 +67,8 @@ pub struct FoldedSteps<'s> {
     ahead: Option<(Step, StepCode)>,
     /// Rows that come before all others.
     kept: VecDeque<ShownStep>,
+    /// Leaves out steps of library code.
+    skip: Option<&'s mut SkipFn<'s>>,
 }
 
 impl<'s> FoldedSteps<'s> {
@@ -51,7 +79,15 @@ impl<'s> FoldedSteps<'s> {
             code,
             ahead: None,
             kept: VecDeque::new(),
+            skip: None,
         }
+    }
+
+    /// Leaves out most steps where library code executes for long.
+    #[must_use]
+    pub fn skipping(self, skip: &'s mut SkipFn<'s>) -> Self {
+        let skip = Some(skip);
+        Self { skip, ..self }
     }
 
     /// Adds rows that come before all others.
@@ -93,10 +129,22 @@ impl<'s> FoldedSteps<'s> {
             }
             StepCode::Folded(own) => own,
         };
-        let (mut count, mut last) = (1, step.clone());
+        let (mut count, mut last) = (1, Some(step.clone()));
+        let mut blocks = None;
         while let Some((next, code)) = self.read()? {
             match code {
-                StepCode::Folded(other) if other == own => (count, last) = (count + 1, next),
+                StepCode::Folded(other) if other == own => {
+                    count += 1;
+                    if count == MANY
+                        && let Some(skip) = &mut self.skip
+                        && let Some(end) = skip(next.time)?
+                    {
+                        blocks = Some(end + 1 - step.time);
+                        last = None;
+                    } else {
+                        last = Some(next);
+                    }
+                }
                 code => {
                     self.ahead = Some((next, code));
                     break;
@@ -106,7 +154,10 @@ impl<'s> FoldedSteps<'s> {
         Ok(Some(ShownStep {
             step,
             own,
-            folded: Some((count, last)),
+            folded: Some(Folded {
+                amount: blocks.map_or(Amount::Steps(count), Amount::Blocks),
+                last,
+            }),
         }))
     }
 

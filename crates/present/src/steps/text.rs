@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_replay::steps::{Level, Range, Step};
 
-use super::{FoldedSteps, ShownStep, StepRow, StepScene, StepTried, StepWhat};
+use super::{Amount, Folded, FoldedSteps, ShownStep, StepRow, StepScene, StepTried, StepWhat};
 use crate::PresentError;
 use crate::document::objects::{MemoryRange, TypedValue};
 use crate::name::short_function;
@@ -75,18 +75,19 @@ impl ShownStep {
     ) -> Result<String, PresentError> {
         // A single step is shown if its line is shown.
         let folded = self.folded.as_ref();
-        let Some((count, last)) = folded.filter(|(count, _)| *count > 1 || self.own.is_none())
-        else {
+        let is_shown = |folded: &&Folded| folded.amount != Amount::Steps(1) || self.own.is_none();
+        let Some(Folded { amount, last }) = folded.filter(is_shown) else {
             let row = StepRow {
                 own: self.own.clone(),
                 ..StepRow::new(scene, &self.step)?
             };
             return Ok(row.text(scene.memories, source));
         };
-        let steps = match (level, count) {
-            (Level::Statement, count) => counted(*count, "statement"),
-            (Level::Memory, 1) => "1 access".to_owned(),
-            (Level::Memory, count) => format!("{} accesses", grouped(*count)),
+        let steps = match (level, amount) {
+            (_, Amount::Blocks(count)) => counted(*count, "block"),
+            (Level::Statement, Amount::Steps(count)) => counted(*count, "statement"),
+            (Level::Memory, Amount::Steps(1)) => "1 access".to_owned(),
+            (Level::Memory, Amount::Steps(count)) => format!("{} accesses", grouped(*count)),
         };
         let code = scene
             .own
@@ -95,10 +96,14 @@ impl ShownStep {
             return Ok(format!("… {steps} of {code}"));
         };
         let line = plain(&own.line.to_string());
-        let effect = StepRow::new(scene, last)?.effect(scene.memories);
-        Ok(format!(
-            "{line:source$}  … {steps} of {code}, the last: {effect}"
-        ))
+        let last = match last {
+            Some(last) => {
+                let effect = StepRow::new(scene, last)?.effect(scene.memories);
+                format!(", the last: {effect}")
+            }
+            None => String::new(),
+        };
+        Ok(format!("{line:source$}  … {steps} of {code}{last}"))
     }
 }
 
