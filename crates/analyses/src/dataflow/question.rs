@@ -1,5 +1,7 @@
 //! Answers questions about a place in a function, for all calls to the function.
 
+use std::cell::Cell;
+
 use afterimage_dataflow::{
     CallEffects, Direction, Effect, Outcome, Question, Site, Solution, Summaries, Times, solve,
 };
@@ -86,6 +88,26 @@ pub(super) struct FactQuery<'a> {
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
+/// Measures the work of answering questions, in blocks of path traces.
+pub(super) struct Meter<'t> {
+    all: u64,
+    done: Cell<u64>,
+    tell: &'t dyn Fn(f64),
+}
+
+impl<'t> Meter<'t> {
+    /// Creates a meter for this amount of work. `tell` receives the share that is done.
+    pub fn new(all: u64, tell: &'t dyn Fn(f64)) -> Self {
+        let done = Cell::new(0);
+        Self { all, done, tell }
+    }
+
+    pub fn add(&self, work: u64) {
+        self.done.set(self.done.get().saturating_add(work));
+        (self.tell)(self.done.get() as f64 / self.all.max(1) as f64);
+    }
+}
+
 /// Answers questions about one function, call by call. Calls that are alike are taken together.
 /// `tell` receives the number of the question, the number of blocks that each call executed itself,
 /// the calls, the times of the operator's executions, and the answer.
@@ -93,6 +115,7 @@ pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
     questions: &[FactQuery<'_>],
+    meter: &Meter<'_>,
     mut tell: impl FnMut(usize, u64, &Alike, &Series, Solution),
 ) {
     let mut summaries: Vec<&Summaries<'_>> = Vec::new();
@@ -110,6 +133,7 @@ pub(super) fn ask(
     let needs_called = questions.iter().any(|asked| !asked.events.hosts.is_empty());
     calls.visit(function, &summaries, needs_called, |path, alike| {
         let length = path.trace.len();
+        let share = length / path.groups;
         if path.is_irregular {
             let asked = questions.iter().zip(numbers.iter().copied());
             let found = scan(path.trace.blocks(), length, alike, &Vec::from_iter(asked));
@@ -118,6 +142,7 @@ pub(super) fn ask(
                     tell(k, length, alike, &times, solution);
                 }
             }
+            meter.add(share.saturating_mul(questions.len() as u64));
             return;
         }
         let Some(path) = path.graph() else {
@@ -125,6 +150,7 @@ pub(super) fn ask(
         };
         let called = Series::from_ascending(alike.called.clone());
         for (k, asked) in questions.iter().enumerate() {
+            meter.add(share);
             let Ok(node) = path.blocks.binary_search(&asked.block) else {
                 continue;
             };

@@ -48,7 +48,7 @@
 ;; |      5      2  block0    0x43          f
 ;; |      6      2  block2    0x4d          f
 ;; | … and 17 more: continue with --from 7, or --limit all
-;; $ afterimage trace run.aft --to 20% --reverse
+;; $ afterimage trace run.aft --from 20% --reverse
 ;; |      t  depth  block     offset      function
 ;; |      4      1  block2    0x4d        f
 ;; |      3      1  block0    0x43        f

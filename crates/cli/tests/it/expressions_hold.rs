@@ -404,7 +404,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let (program, module) = (recorded.program(), recorded.bytes());
     let end = recorded.file().end().unwrap();
     let last = end.and_then(|end| LastStep::of(program, module, &end).unwrap());
-    let calls = RunCalls::of(recorded.path().unwrap(), last).unwrap();
+    let calls = RunCalls::of(recorded.path().unwrap(), last, &|_| {}).unwrap();
     let sites: Vec<AccessSite> = found.operators.iter().map(|f| f.site).collect();
     let by_path = path_expressions(&calls, program, module, &sites);
     let facts = Facts::new(&calls, program, module);
