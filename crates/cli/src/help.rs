@@ -177,10 +177,10 @@ fn lacking(command: &clap::Command, error: &clap::Error, typed: &[&str]) -> Opti
     let lines = examples.lines().map(str::trim);
     let begins = format!("afterimage {} ", command.get_name());
     let lines = lines.filter(|line| line.starts_with(&begins));
-    let options = Vec::from_iter(typed.iter().filter(|word| word.starts_with("--")));
     let shared = |line: &&str| {
-        let has = |option: &&&&str| line.split([' ', '=']).any(|word| word == **option);
-        options.iter().filter(has).count()
+        let words = Vec::from_iter(line.split([' ', '=']));
+        let options = typed.iter().filter(|word| word.starts_with("--"));
+        options.filter(|option| words.contains(option)).count()
     };
     // The first of the nearest examples.
     let example = Vec::from_iter(lines).into_iter().rev().max_by_key(shared)?;

@@ -54,6 +54,10 @@
 ;; |      3      1  block0    0x43        f
 ;; |      2      0  block1    0x30        main
 ;; |      1      0  block0    0x2a        main
+;; $ afterimage trace run.aft --from 4 --to 2 --reverse
+;; $ afterimage trace run.aft --to 22 --reverse
+;; $ afterimage trace run.aft --from 9 --reverse --limit 2
+;; $ afterimage trace run.aft --from 2 --to 4 --reverse
 ;; $ afterimage trace run.aft --last 3 --reverse
 ;; |      t  depth  block     offset      function
 ;; |     23      0  block3    0x3f        main

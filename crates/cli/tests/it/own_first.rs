@@ -429,6 +429,83 @@ fn a_place_without_its_option_is_pointed_out() {
     assert!(!ran.stderr.contains("--at"), "{ran:?}");
 }
 
+#[test]
+fn a_format_of_another_name_leads_to_the_nearest() {
+    for (words, tip) in [
+        (
+            "export app.aft --format flamegraph",
+            "'afterimage export FILE.aft --format collapsed' writes stacks",
+        ),
+        (
+            "export app.aft --format Chrome",
+            "'afterimage export FILE.aft --format perfetto' writes calls over time",
+        ),
+        (
+            "export app.aft --format lcov",
+            "'afterimage profile FILE.aft --format lcov' writes coverage",
+        ),
+        (
+            "profile app.aft --format cobertura",
+            "'afterimage profile FILE.aft --format lcov' writes coverage",
+        ),
+        (
+            "profile app.aft --format folded",
+            "'afterimage export FILE.aft --format collapsed' writes stacks",
+        ),
+        (
+            "cfg app.wasm --function f --format graphviz",
+            "'afterimage cfg FILE.aft --format dot' writes a graph",
+        ),
+    ] {
+        let ran = Sandbox::new().run(words);
+        assert_eq!(ran.code, Some(125), "{ran:?}");
+        assert!(ran.stderr.contains(tip), "{ran:?}");
+    }
+    let ran = Sandbox::new().run("export app.aft --format nonsense");
+    assert!(!ran.stderr.contains(" writes "), "{ran:?}");
+    // Another option's value is no format.
+    let ran = Sandbox::new().run("profile app.aft --by folded");
+    assert!(!ran.stderr.contains(" writes "), "{ran:?}");
+}
+
+#[test]
+fn missing_arguments_are_named_with_the_nearest_example() {
+    for (words, expected) in [
+        (
+            "values app.aft",
+            "values needs --at PLACE or --loads; for example: afterimage values app.aft --at parser.c:42",
+        ),
+        (
+            "values app.aft --var depth",
+            "values needs --at PLACE or --loads; for example: afterimage values app.aft --at parser.c:42 --var depth",
+        ),
+        (
+            "values app.aft --where n>3 --first",
+            "values needs --at PLACE or --loads; for example: afterimage values app.aft --at bank.c:52 --where 'fee < 0 && n > 3' --first",
+        ),
+        (
+            "memory app.aft",
+            "memory needs --address A[..B] or --var NAME; for example: afterimage memory app.aft ",
+        ),
+        (
+            "why-not app.aft",
+            "why-not needs --at PLACE; for example: afterimage why-not app.aft ",
+        ),
+        (
+            "trace",
+            "trace needs FILE.aft; for example: afterimage trace app.aft",
+        ),
+    ] {
+        let ran = Sandbox::new().run(words);
+        assert_eq!(ran.code, Some(125), "{ran:?}");
+        assert!(
+            ran.stderr.starts_with(&format!("error: {expected}")),
+            "{ran:?}"
+        );
+        assert_eq!(ran.stderr.trim_end().lines().count(), 1, "{ran:?}");
+    }
+}
+
 /// The blocks of library code count for the calls around it.
 #[test]
 fn timelines_and_hot_paths_leave_out_library_code() {
