@@ -94,14 +94,13 @@ pub fn failed(session: &Session) -> Result<()> {
     for (stream, option) in printed {
         if has_printed(session, &stream).with_context(|| named.to_string())? {
             bail!(
-                "{named}: {ended}, so there is no failure to explain; to explain its last output: \
-                 afterimage why {pasted} {option} line:last; or name a place with --at"
+                "{named}: {ended}: nothing failed; to explain its last line of output: afterimage \
+                 why {pasted} {option} line:last"
             );
         }
     }
     bail!(
-        "{named}: {ended}, so there is no failure to explain, and it printed nothing; name a place \
-         with --at"
+        "{named}: {ended}: nothing failed, and nothing was printed; name what to explain with --at"
     )
 }
 

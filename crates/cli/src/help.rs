@@ -90,6 +90,7 @@ const FORMATS: [(&str, &str, &str); 11] = [
 /// - For `help` with a misspelt command, the error of the command itself, which suggests other
 ///   commands.
 /// - For a second argument without an option, the option that takes places or functions.
+/// - For an option of other commands, these commands.
 /// - For a format that does not exist, the nearest format.
 /// - For missing arguments, an example.
 pub(crate) fn suggested(command: &clap::Command, mut error: clap::Error) -> clap::Error {
@@ -100,7 +101,9 @@ pub(crate) fn suggested(command: &clap::Command, mut error: clap::Error) -> clap
         if let Some(lacks) = lacking(asked, &error, &Vec::from_iter(typed)) {
             return clap::Error::raw(ErrorKind::MissingRequiredArgument, lacks);
         }
-        let tip = option_for(asked, &error).or_else(|| format_for(command, asked, &error));
+        let tip = option_for(asked, &error)
+            .or_else(|| format_for(command, asked, &error))
+            .or_else(|| command_for(command, &error));
         if let Some(tip) = tip {
             let tips = ContextValue::StyledStrs(vec![tip.into()]);
             error.insert(ContextKind::Suggested, tips);
@@ -132,6 +135,31 @@ fn option_for(command: &clap::Command, error: &clap::Error) -> Option<String> {
     Some(format!(
         "to name a place or a function, use '--{option} {place}'"
     ))
+}
+
+/// The maximum number of commands that a tip names.
+const NAMED: usize = 3;
+
+/// Returns the tip for an option that only other commands have.
+fn command_for(all: &clap::Command, error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let name = option.strip_prefix("--")?;
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
+    {
+        return None;
+    }
+    let has = |command: &&clap::Command| {
+        let mut arguments = command.get_arguments();
+        arguments.any(|one| one.get_long() == Some(name))
+    };
+    let commands = all.get_subcommands().filter(has);
+    let names = Vec::from_iter(commands.map(clap::Command::get_name).take(NAMED + 1));
+    match names.len() {
+        1..=NAMED => Some(format!("'{option}' is an option of {}", names.join(", "))),
+        _ => None,
+    }
 }
 
 /// Returns the tip for a format that the command does not have.
@@ -173,7 +201,10 @@ fn lacking(command: &clap::Command, error: &clap::Error, typed: &[&str]) -> Opti
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;
     }
-    let examples = command.get_after_help()?.to_string();
+    let examples = command
+        .get_after_help()
+        .or(command.get_after_long_help())?
+        .to_string();
     let lines = examples.lines().map(str::trim);
     let begins = format!("afterimage {} ", command.get_name());
     let lines = lines.filter(|line| line.starts_with(&begins));

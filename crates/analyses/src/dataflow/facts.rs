@@ -13,7 +13,7 @@ use super::calls::RunCalls;
 use super::instances::{Collecting, Instances};
 use super::loads::{own_events, read_by, redefined};
 use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites};
-use super::question::{Counts, FactQuery, Meter, OwnEvents, ask};
+use super::question::{self, Counts, FactQuery, Meter, OwnEvents, ask};
 
 /// A fact about an operator's executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl<'a> Facts<'a> {
         let of_callees = self.calls.all_trace_blocks();
         let all = of_callees.saturating_mul(distinct.len() as u64);
         let answered = wanted.iter().flatten().count() as u64;
-        let own = self.calls.trace_blocks(function).saturating_mul(answered);
+        let own = question::work(self.calls, function).saturating_mul(answered);
         let meter = Meter::new(all.saturating_add(own), self.tell);
         let known = Vec::from_iter(distinct.into_iter().map(|callees| {
             let summaries = self.summaries(callees, fact, direction, &sites);

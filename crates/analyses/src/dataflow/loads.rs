@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::calls::RunCalls;
 use super::expressions::{Access, Definition, Expression, definition};
 use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relation};
-use super::question::{Counts, FactQuery, Meter, OwnEvents, ask};
+use super::question::{self, Counts, FactQuery, Meter, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
 /// The number of an operator's executions that the preceding path alone makes redundant, regardless
@@ -103,7 +103,7 @@ pub(super) struct Wanted {
 pub(super) fn work(calls: &RunCalls, wanted: &[Wanted]) -> u64 {
     let each = wanted
         .iter()
-        .map(|one| calls.trace_blocks(one.site.function));
+        .map(|one| question::work(calls, one.site.function));
     each.fold(0, u64::saturating_add)
 }
 

@@ -88,7 +88,16 @@ pub(super) struct FactQuery<'a> {
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
-/// Measures the work of answering questions, in blocks of path traces.
+/// The time that a question takes for a block of a path trace, in comparison with summarising the
+/// block. Most of it goes to the calls that the function makes.
+const ASKED: u64 = 16;
+
+/// Returns the work of a question about a function, for a [`Meter`].
+pub(super) fn work(calls: &RunCalls, function: FuncId) -> u64 {
+    calls.trace_blocks(function).saturating_mul(ASKED)
+}
+
+/// Measures the work of answering questions, in blocks of path traces to summarise.
 pub(super) struct Meter<'t> {
     all: u64,
     done: Cell<u64>,
@@ -103,8 +112,12 @@ impl<'t> Meter<'t> {
     }
 
     pub fn add(&self, work: u64) {
-        self.done.set(self.done.get().saturating_add(work));
-        (self.tell)(self.done.get() as f64 / self.all.max(1) as f64);
+        self.reach(self.done.get().saturating_add(work));
+    }
+
+    fn reach(&self, done: u64) {
+        self.done.set(done);
+        (self.tell)(done as f64 / self.all.max(1) as f64);
     }
 }
 
@@ -131,9 +144,11 @@ pub(super) fn ask(
         numbers.push(number);
     }
     let needs_called = questions.iter().any(|asked| !asked.events.hosts.is_empty());
+    let all = work(calls, function).saturating_mul(questions.len() as u64);
+    let ends = meter.done.get().saturating_add(all);
     calls.visit(function, &summaries, needs_called, |path, alike| {
         let length = path.trace.len();
-        let share = length / path.groups;
+        let share = (length / path.groups).saturating_mul(ASKED);
         if path.is_irregular {
             let asked = questions.iter().zip(numbers.iter().copied());
             let found = scan(path.trace.blocks(), length, alike, &Vec::from_iter(asked));
@@ -150,7 +165,6 @@ pub(super) fn ask(
         };
         let called = Series::from_ascending(alike.called.clone());
         for (k, asked) in questions.iter().enumerate() {
-            meter.add(share);
             let Ok(node) = path.blocks.binary_search(&asked.block) else {
                 continue;
             };
@@ -172,10 +186,16 @@ pub(super) fn ask(
                 times: &times,
                 own: of.own(node),
             };
-            let solution = solve(&path.graph, &question, |node| of.effect(node));
+            // Most of the time goes to the effects of nodes.
+            let part = share / path.blocks.len().max(1) as u64;
+            let solution = solve(&path.graph, &question, |node| {
+                meter.add(part);
+                of.effect(node)
+            });
             tell(k, length, alike, &times, solution);
         }
     });
+    meter.reach(ends);
 }
 
 /// A question, applied to a group of calls that are alike.

@@ -430,6 +430,17 @@ fn a_place_without_its_option_is_pointed_out() {
 }
 
 #[test]
+fn an_option_of_another_command_names_the_command() {
+    let ran = Sandbox::new().run("slice app.aft --stdout 3");
+    let tip = "tip: '--stdout' is an option of why\n";
+    assert!(ran.stderr.contains(tip), "{ran:?}");
+    // A misspelt option of the command itself comes first.
+    let ran = Sandbox::new().run("slice app.aft --opperand left");
+    assert!(ran.stderr.contains("'--operand'"), "{ran:?}");
+    assert!(!ran.stderr.contains("is an option of"), "{ran:?}");
+}
+
+#[test]
 fn a_format_of_another_name_leads_to_the_nearest() {
     for (words, tip) in [
         (

@@ -309,7 +309,7 @@ fn without_a_start_a_failure_is_explained() {
     // A run that succeeded has other questions.
     let sandbox = recorded(b"01234567890123456789\n", "app.wasm");
     let question = "afterimage why app.aft --stdout line:last";
-    let parts = ["the run returned", "no failure to explain", question];
+    let parts = ["the run returned", "nothing failed", question];
     sandbox.refused("why app.aft", 125, &parts);
     let told = sandbox.ok(&question["afterimage ".len()..]).stdout;
     assert!(told.starts_with("byte 0 of standard output"), "{told}");
@@ -320,7 +320,7 @@ fn without_a_start_a_failure_is_explained() {
           (func (export "_start") (call $exit (i32.const 0))))"#,
     );
     sandbox.run("record -o exits.aft exits.wasm");
-    let parts = ["exited with code 0", "it printed nothing", "--at"];
+    let parts = ["exited with code 0", "nothing was printed", "--at"];
     sandbox.refused("why exits.aft", 125, &parts);
     let ran = sandbox.run("why app.aft --digit");
     assert_eq!(ran.code, Some(125), "{ran:?}");
