@@ -474,7 +474,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
     };
     let exact = load_redundancy(run, file.log().unwrap()).unwrap().operators;
     let sites: Vec<AccessSite> = exact.iter().map(|load| load.site).collect();
-    let by_path = path_redundancy(&calls, &program, &module, &sites);
+    let by_path = path_redundancy(&calls, &program, &module, &sites, &|_| {});
     assert_eq!(by_path.len(), exact.len());
     for (by_path, exact) in by_path.iter().zip(&exact) {
         assert_eq!(by_path.site, exact.site);
