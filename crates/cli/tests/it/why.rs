@@ -317,6 +317,7 @@ fn without_a_start_a_failure_is_explained() {
         "exits.wasm",
         r#"(module
           (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+          (memory (export "memory") 1)
           (func (export "_start") (call $exit (i32.const 0))))"#,
     );
     sandbox.run("record -o exits.aft exits.wasm");
