@@ -1,5 +1,6 @@
 //! Refuses invalid questions before anything is built for them, because building may take minutes.
 
+use afterimage_analyses::why::{Printed, Stream};
 use afterimage_profile::Resolver;
 use afterimage_profile::location::ResolveError;
 use afterimage_trace::{Ending, Kind};
@@ -71,6 +72,47 @@ pub fn killed(session: &Session, instead: &str) -> Result<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// Refuses a run that did not fail. Suggests a value of this run to explain instead.
+///
+/// # Errors
+/// If the program succeeded or was stopped from outside, or the recording is damaged.
+pub fn failed(session: &Session) -> Result<()> {
+    let file = session.at();
+    let end = session.file().end();
+    let end = end.with_context(|| file.display().to_string())?;
+    let ended = match end.map(|end| end.ending) {
+        Some(ending @ (Ending::Returned | Ending::Exited { code: 0 })) => {
+            format!("the run {ending}")
+        }
+        None => "how the run ended is not in the recording".to_owned(),
+        Some(_) => return killed(session, ""),
+    };
+    let (named, pasted) = (file.display(), pasted(file));
+    let printed = [(Stream::Output, "--stdout"), (Stream::Error, "--stderr")];
+    for (stream, option) in printed {
+        if has_printed(session, &stream).with_context(|| named.to_string())? {
+            bail!(
+                "{named}: {ended}: nothing failed; to explain its last line of output: afterimage \
+                 why {pasted} {option} line:last"
+            );
+        }
+    }
+    bail!(
+        "{named}: {ended}: nothing failed, and nothing was printed; name what to explain with --at"
+    )
+}
+
+/// Whether the run wrote any bytes to a stream.
+fn has_printed(session: &Session, stream: &Stream) -> Result<bool> {
+    let mut printed = Printed::new(session.file(), &session.program().imports)?;
+    while let Some(put) = printed.next(stream)? {
+        if put.bytes > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether all the needed data is already built.

@@ -1,5 +1,6 @@
 //! Answers GEN-KILL questions about the executed path.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use afterimage_analyses::dataflow::{
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
-use crate::monitor::Work;
+use crate::monitor::{Work, begin_shares};
 use crate::named::NamedProgram;
 
 /// Asks whether a fact held at the executions of a place, and what decided it.
@@ -154,7 +155,6 @@ impl DataflowQuery {
             "how the run ended was not recorded, so it is not known how much of its last block \
              ran; record the program again",
         )?;
-        let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
         let mut asked = asked;
         if is_line && written.kind == "places" {
             // All operators of a block are executed together, so one row for each block is enough.
@@ -169,7 +169,16 @@ impl DataflowQuery {
             is_line,
             one,
         };
-        let rows = self.rows(written, &facts, &fact, operators)?;
+        let work = Work::Question("asking about each execution");
+        let tell = begin_shares(program.session.monitor(), work);
+        let all = operators.all.len() as f64;
+        let passes = Cell::new((0, 0));
+        let tell = |share: f64| {
+            let (answered, in_pass) = passes.get();
+            tell((answered as f64 + in_pass as f64 * share) / all);
+        };
+        let facts = Facts::new(&calls, &loaded.program, &loaded.bytes).telling(&tell);
+        let rows = self.rows(written, (&facts, &passes), &fact, operators)?;
         Ok(Answer {
             fact,
             at: written.at.to_owned(),
@@ -177,11 +186,12 @@ impl DataflowQuery {
         })
     }
 
-    /// Returns the answers for some operators.
+    /// Returns the answers for some operators. `passes` receives the number of operators that have
+    /// been answered, and the number that the current pass answers.
     fn rows(
         &self,
         written: &Written<'_>,
-        facts: &Facts<'_>,
+        (facts, passes): (&Facts<'_>, &Cell<(usize, usize)>),
         fact: &Fact,
         operators: Operators,
     ) -> Result<Vec<FactRow>> {
@@ -193,6 +203,8 @@ impl DataflowQuery {
         for some in of_function.flat_map(|all| all.chunks(AT_ONCE)) {
             let function = some[0].0;
             let ops = Vec::from_iter(some.iter().map(|&(_, op)| op));
+            let (answered, in_pass) = passes.get();
+            passes.set((answered + in_pass, some.len()));
             let answers = facts.answers(function, &ops, fact, paths);
             for (&op, answer) in ops.iter().zip(answers) {
                 let (answer, each) = match answer {
@@ -247,12 +259,11 @@ pub fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
     let Some(end) = traced.file().end()? else {
         return Ok(None);
     };
-    let _progress = traced
-        .monitor()
-        .begin(Work::Question("collecting path traces"), None);
-    let loaded = traced.module();
+    let (loaded, path) = (traced.module(), traced.path()?);
+    let work = Work::Question("collecting path traces");
+    let progress = traced.monitor().begin(work, Some(path.length()));
     let last = LastStep::of(&loaded.program, &loaded.bytes, &end)?;
-    Ok(Some(RunCalls::of(traced.path()?, last)?))
+    Ok(Some(RunCalls::of(path, last, &*progress)?))
 }
 
 /// The operators that a fact is about.

@@ -20,6 +20,15 @@ pub trait Monitor: Sync {
     fn note(&self, _at: &Path, _note: &Note) {}
 }
 
+/// The number of units of work whose progress is reported as a share.
+const SHARES: u64 = 1000;
+
+/// Begins long work. The returned function receives the share that is done, from 0 to 1.
+pub(crate) fn begin_shares(monitor: &dyn Monitor, work: Work) -> impl Fn(f64) + use<> {
+    let progress = monitor.begin(work, Some(SHARES));
+    move |share| progress((share.clamp(0.0, 1.0) * SHARES as f64) as u64)
+}
+
 /// Ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
@@ -42,12 +51,20 @@ pub enum Work {
     Counts,
     /// Following the run for a question, with this purpose. The purpose determines the units.
     Question(&'static str),
+    /// Searching for the answer to a question, with this purpose. The total is an upper bound,
+    /// because the search ends when the answer is found.
+    Search(&'static str),
 }
 
 impl Work {
     /// Returns the name of the units, if it is meaningful to a user.
     pub fn units(&self) -> Option<&'static str> {
         (*self == Self::Values).then_some("blocks")
+    }
+
+    /// Whether the work may end long before its total is reached.
+    pub fn may_end_early(&self) -> bool {
+        matches!(self, Self::Search(_))
     }
 }
 
@@ -59,7 +76,7 @@ impl Display for Work {
             Self::Snapshots => "taking snapshots",
             Self::Writer => "looking for a writer",
             Self::Counts => "counting",
-            Self::Question(doing) => doing,
+            Self::Question(doing) | Self::Search(doing) => doing,
         })
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::run_calls;
-use crate::monitor::{Note, Work};
+use crate::monitor::{Note, Work, begin_shares};
 use crate::named::NamedProgram;
 use crate::steps::follow;
 
@@ -71,15 +71,15 @@ impl RedundancyQuery {
             return Ok(report);
         };
         let work = Work::Question("going back along the path");
-        let _progress = traced.monitor().begin(work, None);
+        let tell = begin_shares(traced.monitor(), work);
         let most = self.top.unwrap_or(Self::BY_PATH) as usize;
         let hottest = report.operators.iter().take(most);
         let mut sites = Vec::from_iter(hottest.map(|operator| operator.site));
         sites.sort_unstable();
         let (code, module) = (&loaded.program, &loaded.bytes);
         report.by_path = match self.of {
-            RedundancyOf::Loads => path_redundancy(&calls, code, module, &sites),
-            RedundancyOf::Expressions => path_expressions(&calls, code, module, &sites),
+            RedundancyOf::Loads => path_redundancy(&calls, code, module, &sites, &tell),
+            RedundancyOf::Expressions => path_expressions(&calls, code, module, &sites, &tell),
         };
         Ok(report)
     }

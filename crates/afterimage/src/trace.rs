@@ -40,15 +40,26 @@ use crate::path::numbering;
 use crate::rows::Form;
 use crate::steps::follow;
 
-/// The bounds of a stretch of a run.
+/// The bounds of a stretch of a run. A trace that goes backward begins at the later bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The start of the stretch. The default is the beginning of the run.
+    /// The position at which the stretch begins. The default is the beginning of the run, or going
+    /// backward, its end.
     pub from: Option<String>,
-    /// The end of the stretch. This block or statement is included. The default is the end of the
-    /// run.
+    /// The position at which the stretch ends. This block or statement is included. The default is
+    /// the end of the run, or going backward, its beginning.
     pub to: Option<String>,
 }
+
+/// The direction in which a stretch is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// A bound of a stretch: the option that gives it, and its text if it is given.
+type Bound<'t> = (&'static str, Option<&'t str>);
 
 impl Bounds {
     /// Finds the stretch in the run.
@@ -56,15 +67,21 @@ impl Bounds {
     /// # Errors
     /// If there are no such positions, or the stretch is empty.
     pub fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
-        let at = |option: &str, text: Option<&str>, default: &str| {
+        self.window_of(positions, Direction::Forward)
+    }
+
+    fn window_of(
+        &self,
+        positions: &Positions<'_, FileSegments>,
+        direction: Direction,
+    ) -> Result<Window> {
+        let at = |(option, text): Bound<'_>, default: &str| {
             let text = text.unwrap_or(default);
             let time = positions.time(text);
             time.with_context(|| format!("{option} {text}"))
         };
-        window(
-            at("--from", self.from.as_deref(), "start")?,
-            at("--to", self.to.as_deref(), "end")?,
-        )
+        let [first, last] = self.in_time(direction);
+        window(at(first, "start")?, at(last, "end")?, direction)
     }
 
     /// Returns the stretch from one statement to another, inclusive. A time or a call stands for a
@@ -73,8 +90,9 @@ impl Bounds {
         &self,
         positions: &Positions<'_, FileSegments>,
         level: Level,
+        direction: Direction,
     ) -> Result<(Window, Within)> {
-        let at = |option: &str, text: Option<&str>, default: &str| {
+        let at = |(option, text): Bound<'_>, default: &str| {
             let text = text.unwrap_or(default);
             let found = match level {
                 Level::Line => positions.arrived(text),
@@ -82,27 +100,48 @@ impl Bounds {
             };
             found.with_context(|| format!("{option} {text}"))
         };
-        let from = at("--from", self.from.as_deref(), "start")?;
-        let to = at("--to", self.to.as_deref(), "end")?;
-        let window = window(from.time, to.time)?;
-        if from.time == to.time && from.op.zip(to.op).is_some_and(|(from, to)| from > to) {
-            bail!(
-                "the stretch is empty: --from is after --to, in the same block, t={}",
-                grouped(to.time)
-            );
+        let [first, last] = self.in_time(direction);
+        let (first, last) = (at(first, "start")?, at(last, "end")?);
+        let window = window(first.time, last.time, direction)?;
+        if first.time == last.time && first.op.zip(last.op).is_some_and(|(a, b)| a > b) {
+            let t = grouped(last.time);
+            match direction {
+                Direction::Forward => {
+                    bail!("the stretch is empty: --from is after --to, in the same block, t={t}")
+                }
+                Direction::Backward => bail!(
+                    "the stretch is empty: --reverse goes back from --from to --to, but --from is \
+                     before --to, in the same block, t={t}: exchange them"
+                ),
+            }
         }
-        Ok((window, Within::between(from, to)))
+        Ok((window, Within::between(first, last)))
+    }
+
+    /// Returns the bounds in order of time.
+    fn in_time(&self, direction: Direction) -> [Bound<'_>; 2] {
+        let from = ("--from", self.from.as_deref());
+        let to = ("--to", self.to.as_deref());
+        match direction {
+            Direction::Forward => [from, to],
+            Direction::Backward => [to, from],
+        }
     }
 }
 
 /// Returns the window from one time to another, inclusive.
-fn window(first: u64, last: u64) -> Result<Window> {
+fn window(first: u64, last: u64, direction: Direction) -> Result<Window> {
     if first > last {
-        bail!(
-            "the stretch is empty: --from is t={}, which is after --to, t={}",
-            grouped(first),
-            grouped(last)
-        );
+        let (first, last) = (grouped(first), grouped(last));
+        match direction {
+            Direction::Forward => {
+                bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}")
+            }
+            Direction::Backward => bail!(
+                "the stretch is empty: --reverse goes back from --from to --to, but --from is \
+                 t={last}, which is before --to, t={first}: exchange them"
+            ),
+        }
     }
     Ok(Window { first, last })
 }
@@ -169,7 +208,7 @@ pub struct TraceQuery {
     pub bounds: Bounds,
     /// The maximum number of entries, counted from the end of the stretch.
     pub last: Option<u64>,
-    /// Whether to go backward.
+    /// Whether to go backward, from the bound `from` to the bound `to`.
     pub reverse: bool,
     /// The only function with entries in the report, if one is given.
     pub function: Option<String>,
@@ -252,6 +291,14 @@ fn next_shown(
 }
 
 impl TraceQuery {
+    fn direction(&self) -> Direction {
+        if self.reverse {
+            Direction::Backward
+        } else {
+            Direction::Forward
+        }
+    }
+
     /// Refuses requests that are too large.
     ///
     /// # Errors
@@ -278,8 +325,8 @@ impl TraceQuery {
     /// # Errors
     /// If the file is damaged, or the stretch is empty.
     pub fn use_words(&self, session: &Session, form: Form) -> Result<bool> {
-        let Bounds { from, to } = &self.bounds;
-        if let (Some(_), Some(count), None, None) =
+        let [from, to] = self.bounds.in_time(self.direction());
+        if let (Some(_), Some(count), (_, None), None) =
             (self.level.of_steps(), self.last, from, &self.function)
             && self.limit.is_none_or(|limit| limit >= count)
         {
@@ -291,17 +338,17 @@ impl TraceQuery {
             return Ok(false);
         }
         let wanted = |length: u64, longest: u64| -> Result<Option<(u64, u64)>> {
-            let time = |option: &str, text: &Option<String>, default| match text {
+            let time = |(option, text): Bound<'_>, default| match text {
                 Some(text) => time_of::<PathFileError>(text, length)
                     .with_context(|| format!("{option} {text}")),
                 None => Ok(Some(default)),
             };
-            let (first, last) = (time("--from", from, 1)?, time("--to", to, length)?);
+            let (first, last) = (time(from, 1)?, time(to, length)?);
             // Positions other than times can only be found in the whole path.
             let (Some(first), Some(last)) = (first, last) else {
                 return Ok(None);
             };
-            let Window { first, last } = window(first, last)?;
+            let Window { first, last } = window(first, last, self.direction())?;
             let least = if form == Form::Text { FOLDED } else { 0 };
             let (first, last) = match (self.last.map(|last| last.max(least)), self.limit) {
                 (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
@@ -378,10 +425,12 @@ impl TraceQuery {
             }
             let (window, within) = match self.level {
                 Level::Line | Level::Statement | Level::Memory => {
-                    self.bounds.exactly(&positions, self.level)?
+                    self.bounds
+                        .exactly(&positions, self.level, self.direction())?
                 }
                 Level::Block | Level::Path | Level::Call => {
-                    (self.bounds.window(&positions)?, Within::default())
+                    let window = self.bounds.window_of(&positions, self.direction())?;
+                    (window, Within::default())
                 }
             };
             let mut stretch = Stretch {
@@ -853,10 +902,9 @@ fn ending(
         let more = count.map_or("more".to_owned(), |count| {
             format!("{} more", grouped(count))
         });
-        let option = if stretch.reverse { "--to" } else { "--from" };
         writeln!(
             out,
-            "… and {more}: continue with {option} {next}, or --limit all"
+            "… and {more}: continue with --from {next}, or --limit all"
         )?;
     } else if !stretch.reverse
         && stretch.function.is_none()

@@ -123,12 +123,8 @@ fn words(words: &[&str]) -> Vec<String> {
 
 fn step(at: &str, back: bool) -> Vec<String> {
     let line = ["trace", "--level", "line", "--limit", "1"];
-    let more: &[&str] = if back {
-        &["--to", at, "--reverse"]
-    } else {
-        &["--from", at]
-    };
-    words(&[&line, more].concat())
+    let back: &[&str] = if back { &["--reverse"] } else { &[] };
+    words(&[&line, &["--from", at], back].concat())
 }
 
 /// The data for asking questions about a recording.

@@ -97,12 +97,12 @@ fn measure(recorded: &Recording, options: &Options) -> Result<Row> {
             Some(end) => LastStep::of(program, module, &end)?,
             None => None,
         };
-        Ok(RunCalls::of(recorded.path()?, last)?)
+        Ok(RunCalls::of(recorded.path()?, last, &|_| {})?)
     })?;
     let loads = timed(|| Ok(load_redundancy(recorded.run()?, recorded.file().log()?)?))?;
     let instructions = loads.0.instructions;
     let loads = found(loads, options, |sites| {
-        path_redundancy(&calls, program, module, sites)
+        path_redundancy(&calls, program, module, sites, &|_| {})
     })?;
     let expressions = timed(|| {
         Ok(expression_redundancy(
@@ -111,7 +111,7 @@ fn measure(recorded: &Recording, options: &Options) -> Result<Row> {
         )?)
     })?;
     let expressions = found(expressions, options, |sites| {
-        path_expressions(&calls, program, module, sites)
+        path_expressions(&calls, program, module, sites, &|_| {})
     })?;
     Ok(Row {
         name: recorded::name(recorded),

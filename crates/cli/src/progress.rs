@@ -22,7 +22,12 @@ pub(crate) struct Terminal;
 
 impl Monitor for Terminal {
     fn begin(&self, work: Work, total: Option<u64>) -> Progress {
-        Bar::start(&work.to_string(), total.map(|total| (total, work.units()))).into_progress()
+        let left = match work.may_end_early() {
+            true => "at most ",
+            false => "",
+        };
+        let all = total.map(|total| (total, work.units()));
+        Bar::start(&work.to_string(), all, left).into_progress()
     }
 
     fn note(&self, at: &Path, note: &Note) {
@@ -62,8 +67,12 @@ const TELLING: u64 = 1000;
 
 impl Bar {
     /// Starts a progress bar. `all` is the total amount if known, with its unit if the unit is
-    /// meaningful to a user.
-    pub(crate) fn start(what: &str, all: Option<(u64, Option<&'static str>)>) -> Self {
+    /// meaningful to a user. `about` precedes the remaining time.
+    pub(crate) fn start(
+        what: &str,
+        all: Option<(u64, Option<&'static str>)>,
+        about: &'static str,
+    ) -> Self {
         let (count, units) = all.unwrap_or_default();
         let bar = ProgressBar::with_draw_target(Some(count), ProgressDrawTarget::hidden());
         let template = match (all, units) {
@@ -82,11 +91,11 @@ impl Bar {
                 let _ = match units {
                     Some(units) => {
                         let rate = grouped(rate as u64);
-                        write!(out, ", {rate} {units} a second, {left:#} left")
+                        write!(out, ", {rate} {units} a second, {about}{left:#} left")
                     }
                     None => {
                         let rate = 100.0 * rate / count.max(1) as f64;
-                        write!(out, ", {rate:.1}% a second, {left:#} left")
+                        write!(out, ", {rate:.1}% a second, {about}{left:#} left")
                     }
                 };
             };
@@ -111,7 +120,7 @@ impl Bar {
     /// because these say nothing about progress.
     pub(crate) fn of_events(what: &str, events: u64) -> Self {
         let known = (events >= TELLING).then_some((events, None));
-        Self::start(what, known)
+        Self::start(what, known, "")
     }
 
     /// Converts the bar to a progress callback. The bar is shown until the last copy of the

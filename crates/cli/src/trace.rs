@@ -38,9 +38,9 @@ Examples:
   afterimage trace app.aft --last 50
   afterimage trace app.aft --from 'parse#3' --level call --depth 2
   afterimage trace app.aft --level call --last 20
-  afterimage trace app.aft --to main.c:42#last --reverse
+  afterimage trace app.aft --from main.c:42#last --reverse
   afterimage trace app.aft --level line --from main.c:42#3 --over
-  afterimage trace app.aft --level line --to end --reverse
+  afterimage trace app.aft --level line --reverse
   afterimage trace app.aft --level statement --from 'parse#3' --limit 50
   afterimage trace app.aft --level memory --function parse
   afterimage trace app.aft --format bin | my-analysis")]
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Show only the last N entries
     #[arg(long, value_name = "N", value_parser = entries)]
     last: Option<u64>,
-    /// Show entries backward, from --to to --from
+    /// Go backward from --from to --to [default: from end to start]
     #[arg(long)]
     reverse: bool,
     /// Show only entries of this function, by index, name or demangled name

@@ -1,6 +1,5 @@
 //! Implements `afterimage why`.
 
-use afterimage::Work;
 use afterimage::check::{self, Needs};
 use afterimage::why::show::{Form, Rest};
 use afterimage::why::{Byte, WhyAbout, WhyQuery, printed};
@@ -20,17 +19,22 @@ use crate::lens;
 /// them: the nearest that leads to program input, otherwise the one that was computed first.
 /// Constants are skipped. The report lists how to ask about the others, and folds what repeats.
 ///
+/// If the run failed, no option is needed: the explanation is then that of --trap.
+///
 /// It follows values, not the addresses that they were read from. The exception is a table that
 /// nothing ever wrote: there it follows the address if that leads to program input.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
-#[command(group = ArgGroup::new("about").required(true))]
+#[command(group = ArgGroup::new("about"))]
+#[command(group = ArgGroup::new("printed").args(["stdout", "stderr"]))]
 #[command(override_usage = "\
-afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
+afterimage why [OPTIONS] <FILE.aft>
+       afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|TEXT> <FILE.aft>
        afterimage why [OPTIONS] --trap <FILE.aft>")]
 #[command(after_help = "\
 Examples:
+  afterimage why crash.aft
   afterimage why app.aft --at parser.c:42#7
   afterimage why app.aft --at parser.c:42#7 --var depth
   afterimage why app.aft --at @0x1f3#last
@@ -72,7 +76,7 @@ pub(crate) struct Arguments {
     )]
     stderr: Option<Byte>,
     /// If the printed byte is a digit of a number, explain only the digit
-    #[arg(long, conflicts_with_all = ["at", "trap"])]
+    #[arg(long, requires = "printed")]
     digit: bool,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that
     /// led to the end
@@ -116,6 +120,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check::places(&session, Needs::Values, arguments.at.as_deref())?;
     if arguments.trap {
         check::killed(&session, "ask with --at or --stdout")?;
+    } else if arguments.query().about == WhyAbout::Trap {
+        check::failed(&session)?;
     }
     let put = [
         (Stream::Output, &arguments.stdout),
@@ -142,8 +148,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         |_| Ok(()),
         |session| {
             let mut text = Vec::new();
-            let doing = Work::Question("looking for causes");
-            let _progress = session.monitor().begin(doing, None);
             lens::opened(session, |scene| {
                 let start = query.start(scene)?;
                 start.show(&mut text, scene, query.steps, form)

@@ -36,7 +36,7 @@ export const line = (back, over) => moved(async () => {
 /** Returns the next line of the trace, or the previous one. @param {boolean} back @param {boolean} over @param {Asks} asks */
 async function neighbour(back, over, asks) {
   const now = known.moment;
-  const options = back ? { to: focus.at, reverse: true } : { from: focus.at };
+  const options = { from: focus.at, reverse: back };
   const { rows } = await asks("trace", { level: "line", "no-variables": true, ...options, over, limit: 4 });
   const is = (/** @type {any} */ row) => back
     ? row.t < now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset < now.offset)

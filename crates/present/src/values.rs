@@ -20,7 +20,7 @@ use crate::render::Render;
 use crate::table::wrapped;
 use crate::{PresentError, Style, range_text, type_text};
 
-pub use condition::{ConditionChanged, ConditionInstance, ConditionReport, ConditionValue};
+pub use condition::{ConditionInstance, ConditionReport, ConditionValue};
 pub use variable::{
     VariableCount, VariableInstance, VariableMissing, VariableReport, VariableRows, VariableStats,
     VariableValue,
@@ -337,6 +337,40 @@ fn row(line: &str, style: Style) -> String {
 }
 
 /// Writes the number of executions left out.
+/// Variables that a line changes: their values differ between the arrival at the line and the next
+/// line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ChangedByLine {
+    /// The variables, as written by the user.
+    pub variables: Vec<String>,
+    /// The next line. The variables have their new values there.
+    #[serde(serialize_with = "position")]
+    #[schemars(with = "Option<Position>")]
+    pub next: Option<SourceLine>,
+}
+
+/// Says that something happens before a line changes variables, and how to see their new values.
+fn changed_by_line(
+    out: &mut dyn Write,
+    (what, see): (&str, &str),
+    at: &str,
+    changed: Option<&ChangedByLine>,
+    style: Style,
+) -> Result<(), PresentError> {
+    if let Some(ChangedByLine { variables, next }) = changed
+        && let Some(next) = next
+    {
+        let line = format!(
+            "{what} before {} runs, which changes {}: to {see} the new value, use --at {}",
+            plain(at),
+            plain(&variables.join(" and ")),
+            plain(&next.to_string())
+        );
+        writeln!(out, "{}", wrapped(&line, style.width, 2))?;
+    }
+    Ok(())
+}
+
 fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     if more > 0 {
         writeln!(

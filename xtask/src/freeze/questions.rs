@@ -106,7 +106,7 @@ fn of_the_run(asked: &mut Asked) {
             &["--limit", "30"][..],
             &["--from", "50%", "--limit", "20"],
             &["--last", "20"],
-            &["--reverse", "--to", "60%", "--limit", "20"],
+            &["--reverse", "--from", "60%", "--limit", "20"],
         ] {
             asked.ask_both(&[&["trace", "--level", level], stretch].concat());
         }
@@ -218,7 +218,7 @@ fn of_a_place(asked: &mut Asked, place: &str) {
         "--limit",
         "12",
     ]);
-    asked.ask(&["trace", "--to", &last, "--reverse", "--limit", "12"]);
+    asked.ask(&["trace", "--from", &last, "--reverse", "--limit", "12"]);
 }
 
 fn of_a_variable(asked: &mut Asked, line: &str, variable: &str) {

@@ -100,7 +100,7 @@ pub const PROGRAMS: &[Program] = &[
                 "9. Step through a function, both ways",
                 &[
                     "afterimage trace orders-bad.aft --level line --from take#2 --over --limit 10",
-                    "afterimage trace orders-bad.aft --level line --to orders.c:38#2 --reverse --over --limit 10",
+                    "afterimage trace orders-bad.aft --level line --from orders.c:38#2 --reverse --over --limit 10",
                 ],
             ),
             with(
@@ -185,7 +185,7 @@ pub const PROGRAMS: &[Program] = &[
                 "9. Step through a function, both ways",
                 &[
                     "afterimage trace calc-bad.aft --level line --from Calculator::apply#2 --over --limit 10",
-                    "afterimage trace calc-bad.aft --level line --to calc.cc:37 --reverse --over --limit 10",
+                    "afterimage trace calc-bad.aft --level line --from calc.cc:37 --reverse --over --limit 10",
                 ],
             ),
             with(
@@ -260,7 +260,7 @@ pub const PROGRAMS: &[Program] = &[
                 "9. Step through a function, both ways",
                 &[
                     "afterimage trace marks-bad.aft --level line --from Pupil::mean#3 --over --limit 10",
-                    "afterimage trace marks-bad.aft --level line --to marks.rs:30#3 --reverse --over --limit 10",
+                    "afterimage trace marks-bad.aft --level line --from marks.rs:30#3 --reverse --over --limit 10",
                 ],
             ),
             with(

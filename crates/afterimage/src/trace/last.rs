@@ -29,7 +29,8 @@ impl TraceQuery {
         }
         let found = early(session, |early| {
             // Positions other than times may be anywhere in the run.
-            let is_time = match &self.bounds.to {
+            let [_, (_, last)] = self.bounds.in_time(self.direction());
+            let is_time = match last {
                 Some(to) => time_of::<PathFileError>(to, early.length())?.is_some(),
                 None => true,
             };

@@ -1,30 +1,28 @@
-//! Finds the variables of a condition that a line itself changes, after the condition was tested.
+//! Finds the variables that a line itself changes, after their values were read.
 
-use afterimage_ids::FuncId;
-use afterimage_present::values::ConditionChanged;
+use afterimage_present::values::ChangedByLine;
 use afterimage_profile::{Line, Source};
-use afterimage_program::{Location, Names, SourceMap};
-use afterimage_replay::state::{Bodies, Condition, Occasion, Path, Variables, Watch, follow_to};
+use afterimage_program::{Location, SourceMap};
+use afterimage_replay::state::Occasion;
 use afterimage_replay::steps::{Enter, LineStep, LineSteps, WantedLines, Within, activation_of};
 use afterimage_replay::whole_path::Window;
 use anyhow::Result;
 
-use super::condition::Look;
-use super::variable::unwatched;
 use crate::Session;
-use crate::steps::follow;
 
-/// For some arrivals at a line, compares the condition's variables with their values at the
-/// activation's next line. If any differ, returns them and the next line.
+/// For some arrivals at a line, compares variables with their values at the activation's next line.
+/// If any differ, returns them and the next line. `values` returns the text of each variable's
+/// value at each of some moments.
 ///
 /// # Errors
 /// If the recording is damaged, or the run cannot be followed.
 pub(super) fn changed(
     session: &Session,
-    (names, source): (&Names, &SourceMap<'_>),
-    (condition, first_path): (&Condition, &Path),
+    source: &SourceMap<'_>,
+    variables: &[&str],
     (line, samples): (Line, &[Occasion]),
-) -> Result<Option<ConditionChanged>> {
+    values: impl FnOnce(&[Occasion]) -> Result<Vec<Vec<Option<String>>>>,
+) -> Result<Option<ChangedByLine>> {
     let mut pairs = Vec::new();
     for sample in samples {
         if let Some(next) = next_line(session, source, line, sample)? {
@@ -43,43 +41,31 @@ pub(super) fn changed(
     moments.sort_unstable_by_key(|moment| (moment.time, moment.op));
     moments.dedup_by_key(|moment| (moment.time, moment.op));
 
-    let (loaded, values) = (session.module(), session.values()?);
-    let variables = Variables::open(&loaded.bytes)?;
-    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let called = |function: FuncId| names.function(function).to_owned();
-    let (program, path) = (&loaded.program, first_path.clone());
-    let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
-    let look = Look::new(condition, &variables, true);
-    let found = watch.at_each(
-        &moments,
-        |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
-        |moment, scopes| {
-            let all = 0..condition.paths.len();
-            Vec::from_iter(all.map(|path| look.held(path, moment, scopes, true).map(|it| it.text)))
-        },
-    );
-    let found = found.map_err(unwatched)?;
+    if moments.is_empty() {
+        return Ok(None);
+    }
+    let found = values(&moments)?;
     let at = |moment: &Occasion| {
         let key = (moment.time, moment.op);
         let found = moments.iter().zip(&found);
         let mut found = found.filter(|(one, _)| (one.time, one.op) == key);
-        found.next().and_then(|(_, row)| row.value.as_ref().ok())
+        found.next().map(|(_, row)| row)
     };
     for (sample, next) in &pairs {
         let (Some(before), Some(after)) = (at(sample), at(&after(next))) else {
             continue;
         };
-        let all = condition.paths.iter().zip(before.iter().zip(after));
+        let all = variables.iter().zip(before.iter().zip(after));
         // A variable that has no value yet at the line gets its first value there.
-        let differs = all.filter(|(_, (before, after))| after.is_ok() && before != after);
-        let variables = Vec::from_iter(differs.map(|((name, _), _)| name.clone()));
+        let differs = all.filter(|(_, (before, after))| after.is_some() && before != after);
+        let variables = Vec::from_iter(differs.map(|(&name, _)| name.to_owned()));
         if !variables.is_empty() {
             let next = source.line(Location {
                 file: next.line.file,
                 line: next.line.number,
                 column: 0,
             });
-            return Ok(Some(ConditionChanged {
+            return Ok(Some(ChangedByLine {
                 variables,
                 next: Some(next),
             }));

@@ -18,8 +18,8 @@ use afterimage_program::{Names, SourceMap};
 use afterimage_record::Progress;
 use afterimage_replay::state::{
     Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Located, Moment,
-    NumberType, Object, Path, PathError, Rank, Shape, Truth, TypeRef, Variable, Variables, Watch,
-    follow_to,
+    NumberType, Object, Occasion, Path, PathError, Rank, Shape, Truth, TypeRef, Variable,
+    Variables, Watch, follow_to,
 };
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -120,13 +120,21 @@ impl ConditionQuery {
                 let samples = [first, last].map(|number| all.get(&values, number));
                 let samples = samples.into_iter().filter_map(Result::transpose);
                 let samples = samples.collect::<Result<Vec<_>, _>>()?;
+                let variables = condition.paths.iter().map(|(name, _)| name.as_str());
+                let variables = Vec::from_iter(variables);
                 let of = (&condition, first_path);
-                changed(session, (&names, source), of, (line, &samples))?
+                changed(session, source, &variables, (line, &samples), |moments| {
+                    texts(session, &names, of, moments)
+                })?
             }
             Place::Function(_) | Place::Operator(..) | Place::Line(..) => None,
         };
         let total = (last + 1).saturating_sub(first);
-        let work = Work::Question("testing each execution");
+        let doing = "testing each execution";
+        let work = match self.wanted.is_one() {
+            true => Work::Search(doing),
+            false => Work::Question(doing),
+        };
         let scan = Scan {
             session,
             condition: &condition,
@@ -166,6 +174,32 @@ impl ConditionQuery {
             happened,
         })
     }
+}
+
+/// Returns the text of each variable of a condition at each of some moments.
+fn texts(
+    session: &Session,
+    names: &Names,
+    (condition, first_path): (&Condition, &Path),
+    moments: &[Occasion],
+) -> Result<Vec<Vec<Option<String>>>> {
+    let (loaded, values) = (session.module(), session.values()?);
+    let variables = Variables::open(&loaded.bytes)?;
+    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let called = |function: FuncId| names.function(function).to_owned();
+    let (program, path) = (&loaded.program, first_path.clone());
+    let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
+    let look = Look::new(condition, &variables, true);
+    let found = watch.at_each(
+        moments,
+        |halts, show| follow(session, |run, log| Ok(follow_to(run, log, halts, show)?)),
+        |moment, scopes| {
+            let held = (0..condition.paths.len()).map(|at| look.held(at, moment, scopes, true));
+            Vec::from_iter(held.map(|held| held.ok().map(|held| held.text)))
+        },
+    );
+    let rows = found.map_err(unwatched)?.into_iter();
+    Ok(rows.map(|row| row.value.unwrap_or_default()).collect())
 }
 
 impl Wanted {

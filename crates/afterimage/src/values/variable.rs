@@ -15,6 +15,7 @@ use afterimage_replay::state::{
 use afterimage_replay::values::RecordedValues;
 use anyhow::{Result, bail};
 
+use super::changed::changed;
 use super::{Instances, ValuesQuery, VariableQuery, summary};
 use crate::Session;
 use crate::places::{Site, executions};
@@ -40,6 +41,10 @@ impl VariableQuery {
         })?;
         let NamedPlace { place, which, at } = named_place(traced, &names, source, query)?;
         let at = at.as_str();
+        let line = match place {
+            Place::Line(line, _) => Some(line),
+            Place::Function(_) | Place::Operator(..) => None,
+        };
         let local = match only_function(&place) {
             Some(function) => wasm_local(traced, &names, function, name),
             None => None,
@@ -97,12 +102,26 @@ impl VariableQuery {
             };
             (rows, more)
         };
+        let changed = match line {
+            Some(line) if first <= last => {
+                let samples = [first, last].map(|number| occasions.get(&values, number));
+                let samples = samples.into_iter().filter_map(Result::transpose);
+                let samples = samples.collect::<Result<Vec<_>, _>>()?;
+                changed(traced, source, &[name], (line, &samples), |moments| {
+                    let rows = subject.worths(moments)?.into_iter();
+                    let text = |row: Evaluated| vec![row.value.ok().map(|worth| worth.text)];
+                    Ok(rows.map(text).collect())
+                })?
+            }
+            _ => None,
+        };
         Ok(VariableReport {
             variable: name.to_owned(),
             at: at.to_owned(),
             count,
             rows,
             more,
+            changed,
             happened,
         })
     }

@@ -12,6 +12,7 @@ mod tell;
 mod trap;
 mod variable;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use afterimage_analyses::why::{Chain, Folder, Room, Stream};
@@ -22,6 +23,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::explain::Scene;
+use crate::monitor::{Monitor, Work, begin_shares};
 use crate::places::and_why_not;
 use crate::text::pasted;
 pub use printed::Byte;
@@ -140,14 +142,53 @@ pub struct Way<'t, 'a> {
     folder: Option<Folder>,
     teller: Teller<'t, 'a>,
     budget: Option<Rc<Budget<'a>>>,
+    used: Rc<Used>,
+    /// The maximum number of links.
+    most: u64,
     /// The number of links that had been followed when the budget ran out.
     cut: Option<u64>,
+}
+
+/// Reports the largest share of its limits that a chain has used.
+struct Used {
+    tell: Box<dyn Fn(f64)>,
+    links: Cell<f64>,
+    built: Cell<f64>,
+}
+
+impl Used {
+    fn begin(monitor: &dyn Monitor) -> Self {
+        let work = Work::Search("looking for causes");
+        Self {
+            tell: Box::new(begin_shares(monitor, work)),
+            links: Cell::new(0.0),
+            built: Cell::new(0.0),
+        }
+    }
+
+    /// Records the share of the links that have been followed.
+    fn links(&self, followed: u64, most: u64) {
+        self.links.set(followed as f64 / most.max(1) as f64);
+        self.report();
+    }
+
+    /// Records the share of the stretches that have been built.
+    fn built(&self, share: f64) {
+        self.built.set(share);
+        self.report();
+    }
+
+    fn report(&self) {
+        (self.tell)(self.links.get().max(self.built.get()));
+    }
 }
 
 /// The limit on the stretches that one chain may build.
 struct Budget<'a> {
     epochs: &'a FileEpochs,
     segments: &'a FileSegments,
+    /// The number of stretches built before the chain began.
+    before: usize,
     /// The number of built stretches at which to stop searching for operands that lead to input.
     looking: usize,
     /// The number of built stretches at which to end the chain.
@@ -167,6 +208,7 @@ impl<'a> Budget<'a> {
         Some(Self {
             epochs,
             segments,
+            before: built,
             looking: built + more / 2,
             most: built + more,
         })
@@ -183,6 +225,13 @@ impl<'a> Budget<'a> {
             Some((built, _)) if built >= self.looking => Room::GoingOn,
             _ => Room::Looking,
         }
+    }
+
+    /// Returns the share of the stretches that have been built.
+    fn used(&self) -> f64 {
+        let built = self.epochs.built().map_or(0, |(built, _)| built);
+        let own = built.saturating_sub(self.before);
+        own as f64 / (self.most - self.before).max(1) as f64
     }
 }
 
@@ -202,11 +251,15 @@ impl<'t, 'a> Way<'t, 'a> {
         let traced = scene.traced;
         let segments = traced.path()?.segments();
         let budget = Budget::new(traced.epochs()?, segments).map(Rc::new);
+        let used = Rc::new(Used::begin(traced.monitor()));
         let chain = from.map(|(at, bits)| {
             let chain = Chain::new(scene.walk(), &scene.controllers, at).at_most(most);
-            let chain = match budget.clone() {
-                Some(budget) => chain.within(move || budget.room()),
-                None => chain,
+            let chain = match (budget.clone(), Rc::clone(&used)) {
+                (Some(budget), used) => chain.within(move || {
+                    used.built(budget.used());
+                    budget.room()
+                }),
+                (None, _) => chain,
             };
             match bits {
                 Some(bits) => chain.only(bits),
@@ -218,6 +271,8 @@ impl<'t, 'a> Way<'t, 'a> {
             chain,
             teller: Teller::new(scene, start)?,
             budget,
+            used,
+            most,
             cut: None,
         })
     }
@@ -256,6 +311,7 @@ impl<'t, 'a> Way<'t, 'a> {
             }
             Err(error) => return Err(error.into()),
         }
+        self.used.links(chain.links(), self.most);
         if let Some(budget) = budget
             && budget.room() == Room::Nothing
         {

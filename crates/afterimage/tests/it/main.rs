@@ -6,14 +6,15 @@ mod stretches;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use afterimage::present::{DependsOn, UsedBy};
+use afterimage::present::{DependsOn, RedundancyOf, UsedBy};
 use afterimage::profile::Scope;
 use afterimage::{
-    Cancel, DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording, RecordingError,
-    Session, SliceAbout, SliceAlong, SliceQuery, StateQuery, WhyAbout, WhyNotQuery, WhyQuery, Work,
+    Cancel, DataflowQuery, DepsAlong, DepsDirection, DepsQuery, Monitor, Note, Reason, Recording,
+    RecordingError, RedundancyQuery, Session, SliceAbout, SliceAlong, SliceQuery, StateQuery,
+    WhyAbout, WhyNotQuery, WhyQuery, Work,
 };
 use questions::sent;
 
@@ -58,6 +59,85 @@ fn what_was_not_built_is_named_and_a_session_builds_it_once() {
     // A recording that was opened earlier sees the additions.
     assert_eq!(reading.path().unwrap().length(), BLOCKS);
     assert!(reading.values().is_ok());
+}
+
+/// Long work: its name, its total and the latest progress.
+type Begun = (String, Option<u64>, Arc<AtomicU64>);
+
+/// A monitor that keeps the total and the progress of each work.
+#[derive(Clone, Default)]
+struct Totals(Arc<Mutex<Vec<Begun>>>);
+
+impl Monitor for Totals {
+    fn begin(&self, work: Work, total: Option<u64>) -> afterimage::Progress {
+        let done = Arc::new(AtomicU64::new(0));
+        let begun = (work.to_string(), total, Arc::clone(&done));
+        self.0.lock().unwrap().push(begun);
+        Arc::new(move |now| {
+            let before = done.swap(now, Ordering::Relaxed);
+            assert!(before <= now, "{work} went back from {before} to {now}");
+        })
+    }
+}
+
+#[test]
+fn long_work_has_a_total_and_reports_progress_up_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = recording(&folder);
+    let totals = Totals::default();
+    let session = Session::open_with(&at, totals.clone()).unwrap();
+    session.ensure_values(&AtomicBool::new(false)).unwrap();
+    for fact in ["available:@0x6e", "reaching:@0x58", "available:step"] {
+        let query = DataflowQuery {
+            fact: fact.to_owned(),
+            paths: 1,
+            instances: 1,
+        };
+        session.dataflow(&query).unwrap();
+    }
+    for of in [RedundancyOf::Loads, RedundancyOf::Expressions] {
+        let query = RedundancyQuery {
+            of,
+            function: None,
+            top: None,
+            ways: 0,
+            own: false,
+            by_path: true,
+        };
+        session.redundancy(&query).unwrap();
+    }
+    let why = WhyQuery {
+        steps: 20,
+        ..WhyQuery::new(WhyAbout::Statement {
+            at: "@0x6e#100".to_owned(),
+            operand: None,
+        })
+    };
+    session.why(&why).unwrap();
+    let begun = totals.0.lock().unwrap();
+    let named = |name: &str| Vec::from_iter(begun.iter().filter(|one| one.0 == name));
+    for one in [
+        "following the values",
+        "collecting path traces",
+        "asking about each execution",
+        "going back along the path",
+        "looking for causes",
+    ] {
+        assert!(!named(one).is_empty(), "{one} of {begun:?}");
+    }
+    for (name, total, done) in begun.iter() {
+        let done = done.load(Ordering::Relaxed);
+        assert!(total.is_some_and(|total| done <= total), "{begun:?} {name}");
+    }
+    // All of the work is done, so the share is 1.
+    let whole = |name: &str| {
+        let all = named(name).into_iter();
+        all.filter(|one| Some(one.2.load(Ordering::Relaxed)) == one.1)
+            .count()
+    };
+    assert_eq!(whole("asking about each execution"), 3, "{begun:?}");
+    assert!(whole("going back along the path") > 0, "{begun:?}");
+    assert_eq!(whole("looking for causes"), 1, "{begun:?}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use afterimage_machine::stopped_before;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_trace::End;
 use afterimage_wpp::twpp::{
-    CallGraph, CallId, CollectError, Dictionary, DynamicCfg, Entry, PathTrace, TimestampedTrace,
-    Wpp, collect,
+    CallGraph, CallId, CollectError, Dictionary, DynamicCfg, Entry, FunctionPaths, PathTrace,
+    TimestampedTrace, Wpp, collect,
 };
 use afterimage_wpp::{Segments, WholePath};
 use rustc_hash::FxHashMap;
@@ -64,6 +64,11 @@ pub struct RunCalls {
     regular: usize,
 }
 
+/// Returns the number of blocks of a function's unique path traces.
+fn blocks(of: &FunctionPaths) -> u64 {
+    of.paths.iter().map(|path| path.trace.len()).sum()
+}
+
 /// The largest path trace for which to build a graph, in bytes. The graph takes about forty times
 /// as much memory.
 const REGULAR: usize = 16 << 20;
@@ -73,6 +78,8 @@ pub(super) struct PathOf<'a> {
     pub trace: &'a PathTrace,
     /// Whether to scan the path block by block, because the trace is too large for a graph.
     pub is_irregular: bool,
+    /// The number of groups of calls that took the path.
+    pub groups: u64,
     graph: OnceCell<Option<PathGraph>>,
 }
 
@@ -115,14 +122,16 @@ pub(super) struct Alike {
 impl RunCalls {
     /// Collects the calls of a run. Time is linear in the run's grammar and in the blocks of its
     /// unique path traces. `last` is the place where the run ended, if it ended inside a block.
+    /// `tell` receives the number of the run's blocks whose calls are collected.
     ///
     /// # Errors
     /// If the path cannot be read.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         last: Option<LastStep>,
+        tell: &dyn Fn(u64),
     ) -> Result<Self, CollectError<S::Error>> {
-        let wpp = collect(path)?;
+        let wpp = collect(path, tell)?;
         let innermost = last.and_then(|_| wpp.calls.open_calls().last().copied());
         Ok(Self {
             occurrences: wpp.calls.occurrences(),
@@ -163,6 +172,16 @@ impl RunCalls {
         path.map_or(0, |path| path.trace.len())
     }
 
+    /// Returns the number of blocks of a function's unique path traces.
+    pub(super) fn trace_blocks(&self, function: FuncId) -> u64 {
+        self.wpp.function(function).map_or(0, blocks)
+    }
+
+    /// Returns the number of blocks of all unique path traces.
+    pub(super) fn all_trace_blocks(&self) -> u64 {
+        self.wpp.functions.iter().map(blocks).sum()
+    }
+
     /// Returns the number of calls to a function.
     pub fn calls(&self, function: FuncId) -> u64 {
         let paths = self.wpp.function(function).map(|f| &f.paths[..]);
@@ -188,11 +207,7 @@ impl RunCalls {
             let Some(found) = self.wpp.path(self.wpp.calls.call(ids[0])) else {
                 continue;
             };
-            let path = PathOf {
-                trace: &found.trace,
-                is_irregular: found.trace.heap_bytes() > self.regular,
-                graph: OnceCell::new(),
-            };
+            let mut groups = Vec::new();
             let mut alike: FxHashMap<(Vec<CallEffects>, Vec<Entry>), Alike> = FxHashMap::default();
             for &id in ids {
                 let effects: Vec<CallEffects> = summaries.iter().map(|s| s.effects(id)).collect();
@@ -204,16 +219,13 @@ impl RunCalls {
                 let mut calls = self.occurrences[id.index()];
                 if self.innermost == Some(id) {
                     calls -= 1;
-                    visit(
-                        &path,
-                        &Alike {
-                            effects: effects.clone(),
-                            called: called.clone(),
-                            calls: 1,
-                            ids: vec![id],
-                            last: self.last,
-                        },
-                    );
+                    groups.push(Alike {
+                        effects: effects.clone(),
+                        called: called.clone(),
+                        calls: 1,
+                        ids: vec![id],
+                        last: self.last,
+                    });
                 }
                 let known = alike.entry((effects.clone(), called.clone()));
                 let known = known.or_insert(Alike {
@@ -226,7 +238,14 @@ impl RunCalls {
                 known.calls += calls;
                 known.ids.push(id);
             }
-            for alike in alike.values().filter(|alike| alike.calls > 0) {
+            groups.extend(alike.into_values().filter(|alike| alike.calls > 0));
+            let path = PathOf {
+                trace: &found.trace,
+                is_irregular: found.trace.heap_bytes() > self.regular,
+                groups: groups.len() as u64,
+                graph: OnceCell::new(),
+            };
+            for alike in &groups {
                 visit(&path, alike);
             }
         }

@@ -13,7 +13,7 @@ use super::calls::RunCalls;
 use super::instances::{Collecting, Instances};
 use super::loads::{own_events, read_by, redefined};
 use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites};
-use super::question::{Counts, FactQuery, OwnEvents, ask};
+use super::question::{self, Counts, FactQuery, Meter, OwnEvents, ask};
 
 /// A fact about an operator's executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +133,7 @@ pub struct Facts<'a> {
     codes: Codes<'a>,
     program: &'a Program,
     module: &'a [u8],
+    tell: &'a dyn Fn(f64),
 }
 
 impl<'a> Facts<'a> {
@@ -144,7 +145,15 @@ impl<'a> Facts<'a> {
             calls,
             program,
             module,
+            tell: &|_| {},
         }
+    }
+
+    /// Passes the share of the work that is done to `tell`, for each call of
+    /// [`answers`](Self::answers).
+    #[must_use]
+    pub fn telling(self, tell: &'a dyn Fn(f64)) -> Self {
+        Self { tell, ..self }
     }
 
     /// Finds whether a fact holds at each execution of an operator. Lists up to `paths` path traces
@@ -201,12 +210,22 @@ impl<'a> Facts<'a> {
             .map(|&op| self.wanted(function, op, fact, &sites));
         let wanted = Vec::from_iter(wanted);
         // All loads that read the same bytes share the decisions of calls.
-        let mut known: Vec<(Callees, Summaries<'_>)> = Vec::new();
+        let mut distinct: Vec<Callees> = Vec::new();
         for callees in wanted.iter().flatten().filter_map(|wanted| wanted.callees) {
-            if known.iter().all(|(of, _)| *of != callees) {
-                known.push((callees, self.summaries(callees, fact, direction, &sites)));
+            if !distinct.contains(&callees) {
+                distinct.push(callees);
             }
         }
+        let of_callees = self.calls.all_trace_blocks();
+        let all = of_callees.saturating_mul(distinct.len() as u64);
+        let answered = wanted.iter().flatten().count() as u64;
+        let own = question::work(self.calls, function).saturating_mul(answered);
+        let meter = Meter::new(all.saturating_add(own), self.tell);
+        let known = Vec::from_iter(distinct.into_iter().map(|callees| {
+            let summaries = self.summaries(callees, fact, direction, &sites);
+            meter.add(of_callees);
+            (callees, summaries)
+        }));
         let mut numbers = Vec::new();
         let mut questions = Vec::new();
         for (number, wanted) in wanted.iter().enumerate() {
@@ -236,6 +255,7 @@ impl<'a> Facts<'a> {
             self.calls,
             function,
             &questions,
+            &meter,
             |k, blocks, alike, times, solution| {
                 let Answering {
                     answer,

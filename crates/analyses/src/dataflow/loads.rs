@@ -3,12 +3,12 @@
 use afterimage_dataflow::{Direction, Outcome, Summaries};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::Program;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::calls::RunCalls;
 use super::expressions::{Access, Definition, Expression, definition};
 use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relation};
-use super::question::{Counts, FactQuery, OwnEvents, ask};
+use super::question::{self, Counts, FactQuery, Meter, OwnEvents, ask};
 use afterimage_replay::steps::AccessSite;
 
 /// The number of an operator's executions that the preceding path alone makes redundant, regardless
@@ -42,7 +42,8 @@ pub struct PathRedundancy {
 
 /// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs
 /// of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of the
-/// sites. Sites that are not loads have no result.
+/// sites. Sites that are not loads have no result. `tell` receives the share of the work that is
+/// done.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of loads and
 /// a logarithm. Regular traces take less. Each constant address adds time linear in the unique path
@@ -52,10 +53,10 @@ pub fn path_redundancy(
     program: &Program,
     module: &[u8],
     loads: &[AccessSite],
+    tell: &dyn Fn(f64),
 ) -> Vec<PathRedundancy> {
     let codes = Codes::new(program, module);
     let sites = Sites::with_kills_alike();
-    let mut known = FxHashMap::<Bytes, Summaries<'_>>::default();
     let mut wanted = Vec::new();
     for &site in loads {
         let Some(code) = codes.of(site.function) else {
@@ -65,23 +66,28 @@ pub fn path_redundancy(
         let Some(&load) = accesses.find(|a| a.op == site.op && !a.is_store) else {
             continue;
         };
-        let bytes = read_by(&load);
-        known.entry(bytes).or_insert_with(|| {
-            let events = InCallees {
-                codes: &codes,
-                sites: &sites,
-                bytes,
-            };
-            calls.summaries(Direction::Backward, &events)
-        });
         wanted.push(Wanted {
             site,
             block: load.block,
             events: own_events(&code, &load, &sites),
-            read: Some(bytes),
+            read: Some(read_by(&load)),
         });
     }
-    answers(calls, &sites, &wanted, &known)
+    let read: FxHashSet<Bytes> = wanted.iter().filter_map(|one| one.read).collect();
+    let of_callees = calls.all_trace_blocks();
+    let all = of_callees.saturating_mul(read.len() as u64);
+    let meter = Meter::new(all.saturating_add(work(calls, &wanted)), tell);
+    let known = read.into_iter().map(|bytes| {
+        let events = InCallees {
+            codes: &codes,
+            sites: &sites,
+            bytes,
+        };
+        let summaries = calls.summaries(Direction::Backward, &events);
+        meter.add(of_callees);
+        (bytes, summaries)
+    });
+    answers(calls, &sites, &wanted, (&known.collect(), &meter))
 }
 
 /// The facts about the operator at a site that a query needs.
@@ -93,12 +99,20 @@ pub(super) struct Wanted {
     pub read: Option<Bytes>,
 }
 
+/// Returns the work of [`answers`], for a meter.
+pub(super) fn work(calls: &RunCalls, wanted: &[Wanted]) -> u64 {
+    let each = wanted
+        .iter()
+        .map(|one| question::work(calls, one.site.function));
+    each.fold(0, u64::saturating_add)
+}
+
 /// Returns how often the wanted values are available.
 pub(super) fn answers(
     calls: &RunCalls,
     sites: &Sites,
     wanted: &[Wanted],
-    known: &FxHashMap<Bytes, Summaries<'_>>,
+    (known, meter): (&FxHashMap<Bytes, Summaries<'_>>, &Meter<'_>),
 ) -> Vec<PathRedundancy> {
     let mut found: FxHashMap<AccessSite, Counts> = FxHashMap::default();
     let mut by_function: FxHashMap<FuncId, Vec<&Wanted>> = FxHashMap::default();
@@ -114,10 +128,16 @@ pub(super) fn answers(
             summaries: one.read.map(|bytes| &known[&bytes]),
         });
         let questions = Vec::from_iter(questions);
-        ask(calls, function, &questions, |k, _, alike, _, solution| {
-            let counts = found.entry(of[k].site).or_default();
-            counts.add(alike, &solution);
-        });
+        ask(
+            calls,
+            function,
+            &questions,
+            meter,
+            |k, _, alike, _, solution| {
+                let counts = found.entry(of[k].site).or_default();
+                counts.add(alike, &solution);
+            },
+        );
     }
     let mut answers = Vec::new();
     for Wanted { site, .. } in wanted {

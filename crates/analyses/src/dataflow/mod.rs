@@ -12,7 +12,7 @@
 //! let program = Program::parse(&module)?;
 //! let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
 //! let end = file.end()?.ok_or("how the run ended is not known")?;
-//! let calls = RunCalls::of(&path, LastStep::of(&program, &module, &end)?)?;
+//! let calls = RunCalls::of(&path, LastStep::of(&program, &module, &end)?, &|_| {})?;
 //!
 //! // How often an operator's result is already available, why, and in which executions.
 //! let facts = Facts::new(&calls, &program, &module);

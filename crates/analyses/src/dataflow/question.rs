@@ -1,5 +1,7 @@
 //! Answers questions about a place in a function, for all calls to the function.
 
+use std::cell::Cell;
+
 use afterimage_dataflow::{
     CallEffects, Direction, Effect, Outcome, Question, Site, Solution, Summaries, Times, solve,
 };
@@ -86,6 +88,39 @@ pub(super) struct FactQuery<'a> {
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
+/// The time that a question takes for a block of a path trace, in comparison with summarising the
+/// block. Most of it goes to the calls that the function makes.
+const ASKED: u64 = 16;
+
+/// Returns the work of a question about a function, for a [`Meter`].
+pub(super) fn work(calls: &RunCalls, function: FuncId) -> u64 {
+    calls.trace_blocks(function).saturating_mul(ASKED)
+}
+
+/// Measures the work of answering questions, in blocks of path traces to summarise.
+pub(super) struct Meter<'t> {
+    all: u64,
+    done: Cell<u64>,
+    tell: &'t dyn Fn(f64),
+}
+
+impl<'t> Meter<'t> {
+    /// Creates a meter for this amount of work. `tell` receives the share that is done.
+    pub fn new(all: u64, tell: &'t dyn Fn(f64)) -> Self {
+        let done = Cell::new(0);
+        Self { all, done, tell }
+    }
+
+    pub fn add(&self, work: u64) {
+        self.reach(self.done.get().saturating_add(work));
+    }
+
+    fn reach(&self, done: u64) {
+        self.done.set(done);
+        (self.tell)(done as f64 / self.all.max(1) as f64);
+    }
+}
+
 /// Answers questions about one function, call by call. Calls that are alike are taken together.
 /// `tell` receives the number of the question, the number of blocks that each call executed itself,
 /// the calls, the times of the operator's executions, and the answer.
@@ -93,6 +128,7 @@ pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
     questions: &[FactQuery<'_>],
+    meter: &Meter<'_>,
     mut tell: impl FnMut(usize, u64, &Alike, &Series, Solution),
 ) {
     let mut summaries: Vec<&Summaries<'_>> = Vec::new();
@@ -108,8 +144,11 @@ pub(super) fn ask(
         numbers.push(number);
     }
     let needs_called = questions.iter().any(|asked| !asked.events.hosts.is_empty());
+    let all = work(calls, function).saturating_mul(questions.len() as u64);
+    let ends = meter.done.get().saturating_add(all);
     calls.visit(function, &summaries, needs_called, |path, alike| {
         let length = path.trace.len();
+        let share = (length / path.groups).saturating_mul(ASKED);
         if path.is_irregular {
             let asked = questions.iter().zip(numbers.iter().copied());
             let found = scan(path.trace.blocks(), length, alike, &Vec::from_iter(asked));
@@ -118,6 +157,7 @@ pub(super) fn ask(
                     tell(k, length, alike, &times, solution);
                 }
             }
+            meter.add(share.saturating_mul(questions.len() as u64));
             return;
         }
         let Some(path) = path.graph() else {
@@ -146,10 +186,16 @@ pub(super) fn ask(
                 times: &times,
                 own: of.own(node),
             };
-            let solution = solve(&path.graph, &question, |node| of.effect(node));
+            // Most of the time goes to the effects of nodes.
+            let part = share / path.blocks.len().max(1) as u64;
+            let solution = solve(&path.graph, &question, |node| {
+                meter.add(part);
+                of.effect(node)
+            });
             tell(k, length, alike, &times, solution);
         }
     });
+    meter.reach(ends);
 }
 
 /// A question, applied to a group of calls that are alike.

@@ -73,7 +73,7 @@ const LIMITS: [u64; 8] = [1, 2, 5, 10, 25, 50, 100, 1000];
 pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
     subject.open_all()?;
     let start = Instant::now();
-    let wpp = collect(&subject.path)?;
+    let wpp = collect(&subject.path, &|_| {})?;
     let collect_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let twpp = Twpp::compact(wpp);

@@ -71,12 +71,7 @@
 ;; ! afterimage: cfg.wat: there is no function 2; the last is 1
 ;; = 125
 ;; $ afterimage cfg FILE
-;; ! error: the following required arguments were not provided:
-;; !   --function <F>
-;; !
-;; ! Usage: afterimage cfg --function <F> <PROGRAM>
-;; !
-;; ! For more information, try '--help'.
+;; ! error: cfg needs --function F; for example: afterimage cfg app.wasm --function main
 ;; = 125
 ;; $ afterimage cfg --counters quick FILE --function collatz
 ;; | func1 collatz: 9 blocks, 10 edges

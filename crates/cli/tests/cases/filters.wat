@@ -56,11 +56,11 @@
 ;; |     27       4       1  0x30 block1               step
 ;; |     33       1       1  0x41 block3               leaf
 ;; | the run returned
-;; $ afterimage trace run.aft --level call --reverse --from leaf#2 --limit 2
+;; $ afterimage trace run.aft --level call --reverse --to leaf#2 --limit 2
 ;; |      t   blocks  depth  called at               function
 ;; |     33       1       1  0x41 block3               leaf
 ;; |     29       1       2  0x4a block1                 leaf
-;; | … and more: continue with --to 27, or --limit all
+;; | … and more: continue with --from 27, or --limit all
 ;; $ afterimage paths run.aft --find leaf:0<step:2
 ;; | leaf:0<step:2 occurs 3 times in 4 calls to leaf
 ;; |

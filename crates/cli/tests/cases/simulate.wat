@@ -261,12 +261,7 @@
 ;; ! afterimage: the second level 128,2,16 is smaller than the first, 1024,2,64, or has shorter lines; swap them
 ;; = 125
 ;; $ afterimage simulate run.aft --cache2 1k,2,64
-;; ! error: the following required arguments were not provided:
-;; !   --cache <SIZE,WAYS,LINE>
-;; !
-;; ! Usage: afterimage simulate --cache <SIZE,WAYS,LINE> --cache2 <SIZE,WAYS,LINE> <FILE.aft>
-;; !
-;; ! For more information, try '--help'.
+;; ! error: simulate needs --cache SIZE,WAYS,LINE; for example: afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
 ;; = 125
 ;; $ afterimage simulate run.aft --branch-predictor perceptron
 ;; ! error: invalid value 'perceptron' for '--branch-predictor <PREDICTOR>': there is no branch predictor "perceptron": choose bimodal, gshare or tage

@@ -163,13 +163,13 @@
 ;; |     14  _start                    @0x11c     i32.div_u         traps: integer division by zero
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
-;; $ afterimage trace run.aft --level statement --reverse --to 13 --limit 3
+;; $ afterimage trace run.aft --level statement --reverse --from 13 --limit 3
 ;; |      t  function                  place      operator          effect
 ;; |     13  _start                    @0x10a     host return       fd_write = 0
 ;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write: "hi\n"
 ;; | … and more: see them with --limit N, or --limit all
-;; $ afterimage trace run.aft --level memory --reverse --from 13 --format json
+;; $ afterimage trace run.aft --level memory --reverse --to 13 --format json
 ;; | {"schema":"afterimage/trace/2","level":"memory","first":13,"last":14,"length":N,"reverse":true,"function":null}
 ;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":281,"source":null,"kind":"load","access":{"memory":0,"address":512,"bytes":N},"value":{"type":"i32","bits":"0x0","as_number":0,"text":"0"}}
 ;; | {"t":14,"function":{"index":2,"name":"_start"},"operator":"i32.load","offset":272,"source":null,"kind":"load","access":{"memory":0,"address":260,"bytes":N},"value":{"type":"i32","bits":"0x3","as_number":3,"text":"3"}}

@@ -52,7 +52,7 @@
 ;; |     12  f                         @0x70      end               returns 12
 ;; |     12  f                         @0x6f      i32.add           = 12
 ;; |     11  loop                      @0x63      end               returns 0
-;; | … and more: continue with --to @0x5e#3, or --limit all
+;; | … and more: continue with --from @0x5e#3, or --limit all
 ;; $ afterimage trace run.aft --level statement --function by-call
 ;; |      t  function                  place      operator          effect
 ;; |      2  by-call                   @0x39      call              leaf()

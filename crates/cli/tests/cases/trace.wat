@@ -48,12 +48,29 @@
 ;; |      5      2  block0    0x43          f
 ;; |      6      2  block2    0x4d          f
 ;; | … and 17 more: continue with --from 7, or --limit all
-;; $ afterimage trace run.aft --to 20% --reverse
+;; $ afterimage trace run.aft --from 20% --reverse
 ;; |      t  depth  block     offset      function
 ;; |      4      1  block2    0x4d        f
 ;; |      3      1  block0    0x43        f
 ;; |      2      0  block1    0x30        main
 ;; |      1      0  block0    0x2a        main
+;; $ afterimage trace run.aft --from 4 --to 2 --reverse
+;; |      t  depth  block     offset      function
+;; |      4      1  block2    0x4d        f
+;; |      3      1  block0    0x43        f
+;; |      2      0  block1    0x30        main
+;; $ afterimage trace run.aft --to 22 --reverse
+;; |      t  depth  block     offset      function
+;; |     23      0  block3    0x3f        main
+;; |     22      0  block2    0x34        main
+;; $ afterimage trace run.aft --from 9 --reverse --limit 2
+;; |      t  depth  block     offset      function
+;; |      9      2  block3    0x56        f
+;; |      8      3  block1    0x4a          f
+;; | … and 7 more: continue with --from 7, or --limit all
+;; $ afterimage trace run.aft --from 2 --to 4 --reverse
+;; ! afterimage: run.aft: the stretch is empty: --reverse goes back from --from to --to, but --from is t=2, which is before --to, t=4: exchange them
+;; = 125
 ;; $ afterimage trace run.aft --last 3 --reverse
 ;; |      t  depth  block     offset      function
 ;; |     23      0  block3    0x3f        main
@@ -114,7 +131,7 @@
 ;; |      t   blocks  depth  called at               function
 ;; |     20       2       1  0x30 block1             f#6
 ;; |     15       2       2  0x4d block2             f#5
-;; | … and 4 more: continue with --to 13, or --limit all
+;; | … and 4 more: continue with --from 13, or --limit all
 ;; $ afterimage trace run.aft --from f#last --to end --format json
 ;; | {"schema":"afterimage/trace/2","level":"block","first":20,"last":23,"length":N,"reverse":false,"function":null}
 ;; | {"t":20,"depth":1,"function":{"index":1,"name":"f"},"block":0,"offset":67,"source":null}

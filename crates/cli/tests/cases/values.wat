@@ -90,28 +90,13 @@
 ;; ! afterimage: run.aft: sum+0x7 has no statement: it only moves values, makes constants or jumps; ask about the statement at @0x90
 ;; = 125
 ;; $ afterimage values run.aft
-;; ! error: the following required arguments were not provided:
-;; !   <--at <PLACE>|--loads>
-;; !
-;; ! Usage: afterimage values <--at <PLACE>|--loads> <FILE.aft>
-;; !
-;; ! For more information, try '--help'.
+;; ! error: values needs --at PLACE or --loads; for example: afterimage values app.aft --at parser.c:42
 ;; = 125
 ;; $ afterimage addresses run.aft
-;; ! error: the following required arguments were not provided:
-;; !   <--at <PLACE>|--all>
-;; !
-;; ! Usage: afterimage addresses <--at <PLACE>|--all> <FILE.aft>
-;; !
-;; ! For more information, try '--help'.
+;; ! error: addresses needs --at PLACE or --all; for example: afterimage addresses app.aft --all
 ;; = 125
 ;; $ afterimage memory run.aft
-;; ! error: the following required arguments were not provided:
-;; !   <--address <A[..B]>|--var <NAME>>
-;; !
-;; ! Usage: afterimage memory <--address <A[..B]>|--var <NAME>> <FILE.aft>
-;; !
-;; ! For more information, try '--help'.
+;; ! error: memory needs --address A[..B] or --var NAME; for example: afterimage memory app.aft --address 0x1040
 ;; = 125
 ;; $ afterimage values run.aft --at random_get
 ;; ! afterimage: run.aft: no function is called "random_get"
@@ -452,12 +437,7 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage values run.aft
-;; ! error: the following required arguments were not provided:
-;; !   <--at <PLACE>|--loads>
-;; !
-;; ! Usage: afterimage values <--at <PLACE>|--loads> <FILE.aft>
-;; !
-;; ! For more information, try '--help'.
+;; ! error: values needs --at PLACE or --loads; for example: afterimage values app.aft --at parser.c:42
 ;; = 125
 ;; $ afterimage addresses run.aft --all --limit 2
 ;; | offset  operator   accesses  addresses  smallest  largest  stride  times  source  function

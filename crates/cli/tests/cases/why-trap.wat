@@ -42,19 +42,13 @@
 ;; | the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value
 ;; |   ended at @0xa0#1 in plain
 ;; $ afterimage why plain.aft
-;; ! error: the following required arguments were not provided:
-;; !   <--at <PLACE#K>|--stdout <BYTE|TEXT>|--stderr <BYTE|TEXT>|--trap>
-;; !
-;; ! Usage: afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
-;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|TEXT> <FILE.aft>
-;; !        afterimage why [OPTIONS] --trap <FILE.aft>
-;; !
-;; ! For more information, try '--help'.
-;; = 125
+;; | the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value
+;; |   ended at @0xa0#1 in plain
 ;; $ afterimage why plain.aft --trap --stdout 3
 ;; ! error: the argument '--trap' cannot be used with '--stdout <BYTE|TEXT>'
 ;; !
-;; ! Usage: afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
+;; ! Usage: afterimage why [OPTIONS] <FILE.aft>
+;; !        afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
 ;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|TEXT> <FILE.aft>
 ;; !        afterimage why [OPTIONS] --trap <FILE.aft>
 ;; !

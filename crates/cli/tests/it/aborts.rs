@@ -115,6 +115,27 @@ fn what_was_printed_before_an_abort_is_its_message() {
 }
 
 #[test]
+fn a_message_of_the_library_that_was_not_printed_is_said_to_be_missing() {
+    let sandbox = Sandbox::new();
+    let source = "#include <cstdio>\n#include <vector>\n\
+        int main(int argc, char **) {\n\
+        std::vector<int> prices = {3, 5, 8};\n\
+        fprintf(stderr, \"begun\\n\");\n\
+        fclose(stderr);\n\
+        return prices.at(2 + argc);\n}\n";
+    sandbox.write("run.cc", source);
+    let compile = "-std=c++20 -g -O0 -fno-exceptions -c run.cc -o run.o";
+    let compilers = ["clang++-19", "clang++"];
+    if !compiled(&sandbox, compilers, compile, "run.o -o run.wasm") {
+        return;
+    }
+    sandbox.run("record -o run.aft run.wasm");
+    let told = sandbox.ok("why run.aft").stdout;
+    let expected = "aborted by libc++, which could not print its message, at run.cc:7 in main\n";
+    assert!(told.starts_with(expected), "{told}");
+}
+
+#[test]
 fn an_abort_without_output_has_no_message() {
     let sandbox = Sandbox::new();
     let source = "#include <stdio.h>\n#include <stdlib.h>\n\

@@ -685,7 +685,8 @@ fn compare(sandbox: &Sandbox, sizes: (usize, u64), compared: &mut Compared) {
     for level in ["statement", "memory"] {
         let words = format!("trace FILE --level {level} --from t={first} --to t={last}");
         json(sandbox, &words, &ALL);
-        json(sandbox, &format!("{words} --reverse"), &ALL);
+        let words = format!("trace FILE --level {level} --from t={last} --to t={first} --reverse");
+        json(sandbox, &words, &ALL);
         json(
             sandbox,
             &format!("trace FILE --level {level} --last 9"),

@@ -298,6 +298,36 @@ fn a_line_that_assigns_the_variable_is_pointed_out() {
     // Other lines, and variables that the line only reads.
     assert_eq!(said(line("// here"), "b < 0 && c != 3", &[]), None);
     assert_eq!(said(assigns, "a < 0", &[]), None);
+    // The same is said of the values of a variable.
+    let values = |line: usize, name: &str, options: &[&str]| {
+        let at = format!("app.c:{line}");
+        let words = ["values", "app.aft", "--at", &at, "--var", name];
+        let told = ran(&mut sandbox.command(words.iter().chain(options)));
+        assert_eq!(told.code, Some(0), "{told:?}");
+        let remark = told.stdout.split_once("each value was read before ");
+        remark.map(|(_, remark)| remark.trim_end().to_owned())
+    };
+    for options in [
+        &[][..],
+        &["--instances", "2"],
+        &["--stats"],
+        &["--limit", "1"],
+    ] {
+        assert_eq!(
+            values(assigns, "b", options),
+            Some(format!(
+                "app.c:{assigns} runs, which changes b: to see the new value, use --at app.c:{}",
+                assigns + 1
+            ))
+        );
+    }
+    let remark = values(member, "p->x", &[]).unwrap();
+    assert!(remark.contains(" changes p->x: "), "{remark}");
+    // A structure changes with its member.
+    let remark = values(member, "*p", &[]).unwrap();
+    assert!(remark.contains(" changes *p: "), "{remark}");
+    assert_eq!(values(line("// here"), "b", &[]), None);
+    assert_eq!(values(assigns, "a", &[]), None);
     // JSON names the line, too.
     let told = asked(assigns, "b < 0", &["--format", "json"]);
     let told = serde_json::from_str::<Value>(&told).unwrap();

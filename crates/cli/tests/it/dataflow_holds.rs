@@ -53,7 +53,7 @@ struct Body<'a> {
 
 fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Expanded {
     let (mut all, mut spans, mut open) = (Vec::new(), Vec::new(), Vec::new());
-    let wpp = collect(path).unwrap();
+    let wpp = collect(path, &|_| {}).unwrap();
     let blocks = wpp
         .events()
         .filter(|event| matches!(event, Event::Block(_)));
@@ -429,9 +429,9 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         .as_ref()
         .and_then(|end| LastStep::of(&program, &module, end).unwrap());
     let expanded = expand(&program, &path, last);
-    let calls = RunCalls::of(&path, last).unwrap();
+    let calls = RunCalls::of(&path, last, &|_| {}).unwrap();
     // Answer again by walking every path trace block by block.
-    let gone_through = RunCalls::of(&path, last).unwrap().regular_up_to(0);
+    let gone_through = RunCalls::of(&path, last, &|_| {}).unwrap().regular_up_to(0);
     let mut executed: Vec<(FuncId, OpId)> = Vec::new();
     for executed_now in &expanded.all {
         if let EventPlace::Operator(function, op) = executed_now.place
@@ -474,7 +474,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
     };
     let exact = load_redundancy(run, file.log().unwrap()).unwrap().operators;
     let sites: Vec<AccessSite> = exact.iter().map(|load| load.site).collect();
-    let by_path = path_redundancy(&calls, &program, &module, &sites);
+    let by_path = path_redundancy(&calls, &program, &module, &sites, &|_| {});
     assert_eq!(by_path.len(), exact.len());
     for (by_path, exact) in by_path.iter().zip(&exact) {
         assert_eq!(by_path.site, exact.site);

@@ -175,7 +175,7 @@ fn compare(sandbox: &Sandbox, file: &str) -> usize {
             "trace",
             &[
                 ("level", "line"),
-                ("to", &time),
+                ("from", &time),
                 ("reverse", ""),
                 ("over", ""),
                 ("limit", "4"),

@@ -332,7 +332,7 @@ fn naive(recorded: &Recorded) -> Option<Counts> {
         counts: Counts::new(),
     };
     let mut time = 0;
-    for event in collect(recorded.path().unwrap()).unwrap().events() {
+    for event in collect(recorded.path().unwrap(), &|_| {}).unwrap().events() {
         match event {
             Event::Enter(function) => {
                 // The call by the host precedes the block to which it leads.
@@ -404,9 +404,9 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let (program, module) = (recorded.program(), recorded.bytes());
     let end = recorded.file().end().unwrap();
     let last = end.and_then(|end| LastStep::of(program, module, &end).unwrap());
-    let calls = RunCalls::of(recorded.path().unwrap(), last).unwrap();
+    let calls = RunCalls::of(recorded.path().unwrap(), last, &|_| {}).unwrap();
     let sites: Vec<AccessSite> = found.operators.iter().map(|f| f.site).collect();
-    let by_path = path_expressions(&calls, program, module, &sites);
+    let by_path = path_expressions(&calls, program, module, &sites, &|_| {});
     let facts = Facts::new(&calls, program, module);
     let mut told = by_path.iter().peekable();
     for exact in &found.operators {

@@ -298,7 +298,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         }
         assert_eq!(stepped(&sandbox, "--over --from run --no-variables"), bare);
 
-        let mut backwards = stepped(&sandbox, "--over --from run --to end --reverse");
+        let mut backwards = stepped(&sandbox, "--over --to run --reverse");
         backwards.reverse();
         let inside = stepped(&sandbox, "--from run");
         let own = |row: &&Value| row["entered_t"] == rows[0]["entered_t"];

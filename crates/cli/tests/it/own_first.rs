@@ -393,8 +393,7 @@ fn main() {
 ";
     sandbox.rust("app", source);
     sandbox.ok("record -o app.aft app.wasm");
-    for options in ["--from step", "--to t=99999999 --from step --reverse"] {
-        let options = options.replace("--to t=99999999 ", "");
+    for options in ["--from step", "--to step --reverse"] {
         let words = format!("trace app.aft --level line --limit all {options}");
         let told = sandbox.ok(&words).stdout;
         for (line, changed) in [(3, "a = 2"), (4, "a = 4"), (5, "b = 9"), (6, "a = 13")] {
@@ -428,6 +427,94 @@ fn a_place_without_its_option_is_pointed_out() {
     }
     let ran = Sandbox::new().run("info app.aft app.rs:3");
     assert!(!ran.stderr.contains("--at"), "{ran:?}");
+}
+
+#[test]
+fn an_option_of_another_command_names_the_command() {
+    let ran = Sandbox::new().run("slice app.aft --stdout 3");
+    let tip = "tip: '--stdout' is an option of why\n";
+    assert!(ran.stderr.contains(tip), "{ran:?}");
+    // A misspelt option of the command itself comes first.
+    let ran = Sandbox::new().run("slice app.aft --opperand left");
+    assert!(ran.stderr.contains("'--operand'"), "{ran:?}");
+    assert!(!ran.stderr.contains("is an option of"), "{ran:?}");
+}
+
+#[test]
+fn a_format_of_another_name_leads_to_the_nearest() {
+    for (words, tip) in [
+        (
+            "export app.aft --format flamegraph",
+            "'afterimage export FILE.aft --format collapsed' writes stacks",
+        ),
+        (
+            "export app.aft --format Chrome",
+            "'afterimage export FILE.aft --format perfetto' writes calls over time",
+        ),
+        (
+            "export app.aft --format lcov",
+            "'afterimage profile FILE.aft --format lcov' writes coverage",
+        ),
+        (
+            "profile app.aft --format cobertura",
+            "'afterimage profile FILE.aft --format lcov' writes coverage",
+        ),
+        (
+            "profile app.aft --format folded",
+            "'afterimage export FILE.aft --format collapsed' writes stacks",
+        ),
+        (
+            "cfg app.wasm --function f --format graphviz",
+            "'afterimage cfg FILE.aft --format dot' writes a graph",
+        ),
+    ] {
+        let ran = Sandbox::new().run(words);
+        assert_eq!(ran.code, Some(125), "{ran:?}");
+        assert!(ran.stderr.contains(tip), "{ran:?}");
+    }
+    let ran = Sandbox::new().run("export app.aft --format nonsense");
+    assert!(!ran.stderr.contains(" writes "), "{ran:?}");
+    // Another option's value is no format.
+    let ran = Sandbox::new().run("profile app.aft --by folded");
+    assert!(!ran.stderr.contains(" writes "), "{ran:?}");
+}
+
+#[test]
+fn missing_arguments_are_named_with_the_nearest_example() {
+    for (words, expected) in [
+        (
+            "values app.aft",
+            "values needs --at PLACE or --loads; for example: afterimage values app.aft --at parser.c:42",
+        ),
+        (
+            "values app.aft --var depth",
+            "values needs --at PLACE or --loads; for example: afterimage values app.aft --at parser.c:42 --var depth",
+        ),
+        (
+            "values app.aft --where n>3 --first",
+            "values needs --at PLACE or --loads; for example: afterimage values app.aft --at bank.c:52 --where 'fee < 0 && n > 3' --first",
+        ),
+        (
+            "memory app.aft",
+            "memory needs --address A[..B] or --var NAME; for example: afterimage memory app.aft ",
+        ),
+        (
+            "why-not app.aft",
+            "why-not needs --at PLACE; for example: afterimage why-not app.aft ",
+        ),
+        (
+            "trace",
+            "trace needs FILE.aft; for example: afterimage trace app.aft",
+        ),
+    ] {
+        let ran = Sandbox::new().run(words);
+        assert_eq!(ran.code, Some(125), "{ran:?}");
+        assert!(
+            ran.stderr.starts_with(&format!("error: {expected}")),
+            "{ran:?}"
+        );
+        assert_eq!(ran.stderr.trim_end().lines().count(), 1, "{ran:?}");
+    }
 }
 
 /// The blocks of library code count for the calls around it.

@@ -42,7 +42,7 @@ impl Recorded {
     fn began(&self) -> Vec<u64> {
         let mut began = Vec::new();
         let mut open = Vec::new();
-        for event in collect(self.path().unwrap()).unwrap().events() {
+        for event in collect(self.path().unwrap(), &|_| {}).unwrap().events() {
             match event {
                 Event::Enter(_) => open.push(began.len() as u64 + 1),
                 Event::Leave => drop(open.pop()),
@@ -116,7 +116,7 @@ struct Activation {
 fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, u64> {
     let (mut activations, mut open): (Vec<Activation>, Vec<usize>) = Default::default();
     let mut by_time = vec![0];
-    for event in collect(recorded.path().unwrap()).unwrap().events() {
+    for event in collect(recorded.path().unwrap(), &|_| {}).unwrap().events() {
         match event {
             Event::Enter(_) => {
                 open.push(activations.len());

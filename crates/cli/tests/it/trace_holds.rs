@@ -359,7 +359,10 @@ fn stretches_of_lines_begin_and_end_at_the_line() {
                     break;
                 }
                 let from = lines(&sandbox, &format!("--level {level} --from {place}"));
-                let to = lines(&sandbox, &format!("--level {level} --to {place} --reverse"));
+                let to = lines(
+                    &sandbox,
+                    &format!("--level {level} --from {place} --reverse"),
+                );
                 let until = lines(&sandbox, &format!("--level {level} --to {place}"));
                 assert!(all.ends_with(&from), "{place}");
                 assert!(all.starts_with(&until), "{place}");

@@ -81,9 +81,24 @@ fn stretches_are_parts_of_the_whole_trace() {
         assert_eq!(entries(&sandbox, "--reverse"), reversed);
         assert_eq!(entries(&sandbox, "--from 17 --to 101"), whole[16..101]);
         assert_eq!(
-            entries(&sandbox, "--from 17 --to 101 --reverse"),
+            entries(&sandbox, "--from 101 --to 17 --reverse"),
             reversed[length - 101..length - 16]
         );
+        assert_eq!(
+            entries(&sandbox, "--from 101 --reverse"),
+            reversed[length - 101..]
+        );
+        assert_eq!(
+            entries(&sandbox, "--to 17 --reverse"),
+            reversed[..length - 16]
+        );
+        for level in ["block", "call", "statement"] {
+            sandbox.refused(
+                &format!("trace run.aft --level {level} --from 17 --to 101 --reverse"),
+                125,
+                &["--reverse goes back from --from to --to", "exchange them"],
+            );
+        }
         assert_eq!(entries(&sandbox, "--last 33"), whole[length - 33..]);
         assert_eq!(
             entries(&sandbox, "--to -3 --last 9"),
@@ -576,15 +591,15 @@ fn a_tree_of_calls_reads_the_same_backwards() {
     for end in ["", "unreachable"] {
         let sandbox = Sandbox::new();
         recorded(&sandbox, end);
-        for window in [
-            "",
-            "--from 40 --to 160",
-            "--from fib#3 --to spin#2",
-            "--depth 2",
-            "--depth 1 --from 30",
+        for (window, reverse) in [
+            ("", ""),
+            ("--from 40 --to 160", "--from 160 --to 40"),
+            ("--from fib#3 --to spin#2", "--from spin#2 --to fib#3"),
+            ("--depth 2", "--depth 2"),
+            ("--depth 1 --from 30", "--depth 1 --to 30"),
         ] {
             let forwards = entries(&sandbox, &format!("--level call {window}"));
-            let mut backwards = entries(&sandbox, &format!("--level call --reverse {window}"));
+            let mut backwards = entries(&sandbox, &format!("--level call --reverse {reverse}"));
             backwards.reverse();
             assert!(!forwards.is_empty());
             assert_eq!(forwards, backwards, "{window}");

@@ -293,6 +293,41 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
     );
 }
 
+#[test]
+fn without_a_start_a_failure_is_explained() {
+    let sandbox = recorded(b"abcdefghijklmnopqrstuvwxyz\n", "app.wasm");
+    let failed = sandbox.ok("why app.aft --trap").stdout;
+    assert_eq!(sandbox.ok("why app.aft").stdout, failed);
+    sandbox.wasm(
+        "traps.wasm",
+        "(module (func (export \"_start\") unreachable))",
+    );
+    sandbox.run("record -o traps.aft traps.wasm");
+    let failed = sandbox.ok("why traps.aft --trap").stdout;
+    assert_eq!(sandbox.ok("why traps.aft").stdout, failed);
+
+    // A run that succeeded has other questions.
+    let sandbox = recorded(b"01234567890123456789\n", "app.wasm");
+    let question = "afterimage why app.aft --stdout line:last";
+    let parts = ["the run returned", "nothing failed", question];
+    sandbox.refused("why app.aft", 125, &parts);
+    let told = sandbox.ok(&question["afterimage ".len()..]).stdout;
+    assert!(told.starts_with("byte 0 of standard output"), "{told}");
+    sandbox.wasm(
+        "exits.wasm",
+        r#"(module
+          (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+          (memory (export "memory") 1)
+          (func (export "_start") (call $exit (i32.const 0))))"#,
+    );
+    sandbox.run("record -o exits.aft exits.wasm");
+    let parts = ["exited with code 0", "nothing was printed", "--at"];
+    sandbox.refused("why exits.aft", 125, &parts);
+    let ran = sandbox.run("why app.aft --digit");
+    assert_eq!(ran.code, Some(125), "{ran:?}");
+    assert!(ran.stderr.contains("--stdout"), "{ran:?}");
+}
+
 const ROUNDS: &str = r#"struct Pair {
     left: u32,
     right: u32,
@@ -500,9 +535,9 @@ fn a_run_that_was_stopped_is_refused_at_once() {
     );
     sandbox.run("record --timeout 0.05 -o run.aft a.wasm");
     let before = sandbox.read("run.aft");
-    for verb in ["why", "slice"] {
+    for words in ["why run.aft --trap", "slice run.aft --trap", "why run.aft"] {
         let parts = ["time limit", "afterimage state --at end run.aft"];
-        sandbox.refused(&format!("{verb} run.aft --trap"), 125, &parts);
+        sandbox.refused(words, 125, &parts);
     }
     assert_eq!(sandbox.read("run.aft"), before);
 }

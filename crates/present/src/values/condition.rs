@@ -2,17 +2,16 @@
 
 use std::io::Write;
 
-use afterimage_profile::SourceLine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{VariableMissing, more_instances, row as shown, times};
-use crate::document::objects::{Function, Position, position};
+use super::{ChangedByLine, VariableMissing, changed_by_line, more_instances, row as shown, times};
+use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::number::grouped;
 use crate::plain::plain;
 use crate::render::Render;
-use crate::table::{Paint, wrapped};
+use crate::table::Paint;
 use crate::{PresentError, Style};
 
 /// The times at which a condition holds, among all times at which the run was at a place: right
@@ -40,7 +39,7 @@ pub struct ConditionReport {
     /// The variables that the line itself changes, after the condition was tested. Absent if none
     /// was found to change when the line was first and last executed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub changed: Option<ConditionChanged>,
+    pub changed: Option<ChangedByLine>,
     /// The verb for the counted events: arrived at, executed, called.
     #[serde(skip)]
     pub happened: &'static str,
@@ -57,17 +56,6 @@ pub struct ConditionInstance {
     pub function: Function,
     /// The values of the condition's variables, in the condition's order.
     pub values: Vec<ConditionValue>,
-}
-
-/// Variables that change between the arrival at a line and the next line.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ConditionChanged {
-    /// The variables, as written in the condition.
-    pub variables: Vec<String>,
-    /// The next line. The variables have their new values there.
-    #[serde(serialize_with = "position")]
-    #[schemars(with = "Option<Position>")]
-    pub next: Option<SourceLine>,
 }
 
 /// The value of a variable.
@@ -133,19 +121,8 @@ impl Render for ConditionReport {
             );
             writeln!(out, "{}", style.paint(Paint::Dead, &shown(&line, style)))?;
         }
-        if let Some(ConditionChanged { variables, next }) = &self.changed
-            && let Some(next) = next
-        {
-            let line = format!(
-                "the condition is tested before {} runs, which changes {}: to test the new value, \
-                 use --at {}",
-                plain(&self.at),
-                plain(&variables.join(" and ")),
-                plain(&next.to_string())
-            );
-            writeln!(out, "{}", wrapped(&line, style.width, 2))?;
-        }
-        Ok(())
+        let what = ("the condition is tested", "test");
+        changed_by_line(out, what, &self.at, self.changed.as_ref(), style)
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {

@@ -5,7 +5,10 @@ use std::io::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{is_zero, more_instances, more_values, most_often, row as shown, times};
+use super::{
+    ChangedByLine, changed_by_line, is_zero, more_instances, more_values, most_often, row as shown,
+    times,
+};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
 use crate::name::{short_function, short_type};
@@ -30,6 +33,10 @@ pub struct VariableReport {
     pub rows: VariableRows,
     /// The number of instances, or values, left out.
     pub more: u64,
+    /// The variable, if the line itself changes it after its value was read. Absent if it was not
+    /// found to change when the line was first and last executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedByLine>,
     /// The verb for the counted events: arrived at, executed, called.
     #[serde(skip)]
     pub happened: &'static str,
@@ -160,7 +167,7 @@ impl Render for VariableReport {
         match &self.rows {
             VariableRows::Instances { instances, named } => {
                 self.instances(out, instances, style)?;
-                more_instances(out, if *named { 0 } else { self.more })
+                more_instances(out, if *named { 0 } else { self.more })?;
             }
             VariableRows::Summary {
                 stats,
@@ -206,9 +213,10 @@ impl Render for VariableReport {
                     let line = format!("{:>12}  <{why}>", times(row.times));
                     writeln!(out, "{}", style.paint(Paint::Dead, &shown(&line, style)))?;
                 }
-                Ok(())
             }
         }
+        let what = ("each value was read", "see");
+        changed_by_line(out, what, &self.at, self.changed.as_ref(), style)
     }
 
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError> {

@@ -37,7 +37,7 @@ pub enum CollectError<E> {
 }
 
 /// Returns the path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section
-/// 2).
+/// 2). At each segment, `tell` receives the number of blocks before it.
 ///
 /// A rule that represents a call is walked once per segment, without its callees, however often the
 /// call occurs. So time is linear in the grammars, and in the own blocks and the direct calls of
@@ -46,12 +46,16 @@ pub enum CollectError<E> {
 /// # Errors
 /// Returns an error if a segment cannot be read, something was left out of the path, or there are
 /// too many different calls or path traces, or too many calls and blocks.
-pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::Error>> {
+pub fn collect<S: Segments>(
+    path: &WholePath<S>,
+    tell: &dyn Fn(u64),
+) -> Result<Wpp, CollectError<S::Error>> {
     let mut collector = Collector::new();
     let mut open: Vec<FuncId> = Vec::new();
     for segment in 0..path.segments().summaries().len() {
         let measured = path.open(segment)?;
         let segment_of = &measured.segment;
+        tell(segment_of.before);
         if segment_of.open != open {
             return Err(PathError::Follow { segment }.into());
         }

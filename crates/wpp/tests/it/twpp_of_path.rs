@@ -91,7 +91,7 @@ fn uses(paths: &[UniquePath]) -> Uses {
 fn check(run: &Run, limit: usize) {
     let path = whole_path(run, limit);
     let expected = events(run);
-    let wpp = twpp::collect(&path).unwrap();
+    let wpp = twpp::collect(&path, &|_| {}).unwrap();
     assert!(wpp.events().eq(expected.iter().copied()));
     // The result, including all numbers, must be the same as from the events themselves.
     let mut collector = Collector::new();
@@ -290,7 +290,7 @@ fn what_was_left_out_is_not_taken_for_a_trace() {
     });
     let path = WholePath::new(segments, Arc::new(nodes.collect())).unwrap();
     let refused = CollectError::LeftOut(function);
-    assert_eq!(twpp::collect(&path), Err(refused.clone()));
+    assert_eq!(twpp::collect(&path, &|_| {}), Err(refused.clone()));
     let counted = PathCounts {
         function,
         calls: 1,

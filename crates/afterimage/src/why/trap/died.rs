@@ -51,6 +51,10 @@ pub fn cause_of_death(
         ("assertion failed", assertion(&printed(caller.time)?))
     } else if called("abort") {
         match terminated(&printed(caller.time)?) {
+            // Its message is only taken from what it prints.
+            None if called("__libcpp_verbose_abort") => {
+                ("aborted by libc++, which could not print its message", None)
+            }
             None => match last_line(&printed(caller.entered.saturating_sub(1))?) {
                 None => ("aborted", None),
                 message => ("aborted after printing", message),

@@ -79,7 +79,7 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     child.wait().unwrap();
     let built_later = [
         "trace spin.aft --to 3000 --limit all",
-        "trace spin.aft --from 1_000_000 --to 1_002_000 --reverse",
+        "trace spin.aft --from 1_002_000 --to 1_000_000 --reverse",
         "trace spin.aft --from 70_001 --to 70_900 --level path",
         "trace spin.aft --last 400",
     ];
