@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use afterimage::debugger::{
-    Access, Debugger, Direction, Position, RunTo, StopAt, StopPoint,
-};
+use afterimage::debugger::{Access, Debugger, Direction, Position, RunTo, StopAt, StopPoint};
 use afterimage_present::grouped;
 use afterimage_replay::state::Condition;
 use anyhow::{Context, Result, anyhow, bail};

@@ -133,9 +133,7 @@ impl Debugger<'_> {
             (Some(writers), _) if watched.access == Access::Write => {
                 self.by_stretches(writers, watched, (from, direction), bound)?
             }
-            (_, Some(checkpoints)) => {
-                self.by_intervals(checkpoints, watched, (from, direction))?
-            }
+            (_, Some(checkpoints)) => self.by_intervals(checkpoints, watched, (from, direction))?,
             (_, None) => match direction {
                 Direction::Forward => self.next_by_following(watched, from, bound)?,
                 Direction::Backward => self.last_by_following(watched, from, bound)?,

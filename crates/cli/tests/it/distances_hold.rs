@@ -159,7 +159,9 @@ impl Listed<'_, '_> {
                 let mut on = Vec::new();
                 let described = self.control(instance, block, &mut on);
                 if described.is_ok() {
-                    graph.edges.extend(on.into_iter().map(|(on, how)| (vertex, on, how)));
+                    graph
+                        .edges
+                        .extend(on.into_iter().map(|(on, how)| (vertex, on, how)));
                 }
             }
         }
@@ -458,11 +460,18 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
             let statements = Statement::all(&program, &compiled.code, blocks);
             let block = random.below(blocks.len());
             let (want, vertex) = match statements.len() {
-                0 => (Want::Block(block), Vertex::Block(instance.time, block as u64)),
+                0 => (
+                    Want::Block(block),
+                    Vertex::Block(instance.time, block as u64),
+                ),
                 count => match statements[random.below(count)] {
-                    (op, Statement { kind: Kind::Inst(inst), .. }) => {
-                        (Want::Inst(inst), Vertex::Op(instance.time, op))
-                    }
+                    (
+                        op,
+                        Statement {
+                            kind: Kind::Inst(inst),
+                            ..
+                        },
+                    ) => (Want::Inst(inst), Vertex::Op(instance.time, op)),
                     _ => (Want::End, Vertex::End(instance.time, true)),
                 },
             };

@@ -134,7 +134,12 @@ fn compare(debugger: &Debugger<'_>, ranges: usize, all: &mut Compared) -> Result
             // Going through all accesses, in both directions.
             if expected.len() < 100 {
                 let passed = |from, to| debugger.passed(&point, (from, to), usize::MAX);
-                let before = Vec::from_iter(expected.iter().copied().filter(|at| *at >= begin && *at < end));
+                let before = Vec::from_iter(
+                    expected
+                        .iter()
+                        .copied()
+                        .filter(|at| *at >= begin && *at < end),
+                );
                 let mut back = passed(end, begin)?;
                 back.reverse();
                 assert_eq!(back, before, "{name} {range:?}");
@@ -154,7 +159,10 @@ fn holds(at: &std::path::Path, is_stretched: bool, ranges: usize) {
     })
     .unwrap();
     println!("{all:?}");
-    assert!(all.stops.len() == 3 && all.stops.values().all(|&of| of > 30), "{all:?}");
+    assert!(
+        all.stops.len() == 3 && all.stops.values().all(|&of| of > 30),
+        "{all:?}"
+    );
     assert!(all.none > 5, "{all:?}");
 }
 

@@ -209,7 +209,10 @@ fn data_breakpoints_stop_after_a_read_and_backward_before_it() {
     assert_eq!(client.here().0, pay);
     set(&mut client, "readWrite");
     let stopped = client.go("continue");
-    assert_eq!(stopped["description"], "account->balance was read or written");
+    assert_eq!(
+        stopped["description"],
+        "account->balance was read or written"
+    );
     assert_eq!(client.here().0, line_of("let kind = match"));
     client.go("reverseContinue");
     client.go("reverseContinue");
