@@ -3,12 +3,11 @@
 //! Checkpoints show which intervals read and wrote each word. Recordings without checkpoints show
 //! only which stretches wrote a line of memory, so reads are found by following the run.
 
-use afterimage_machine::Observer;
 use afterimage_replay::Writers;
 use afterimage_replay::paths::Window;
 use afterimage_replay::steps::{
-    CheckpointError, FileCheckpoints, Follower, Level, Range, Run, Steps, Wanted, What, Within,
-    overlap,
+    CheckpointError, FileCheckpoints, Follower, Level, Observer, Range, Run, Steps, Wanted, What,
+    Within, overlap,
 };
 use afterimage_wpp::{Segments, Visit};
 use anyhow::{Context, Result};

@@ -35,8 +35,8 @@ pub use addresses::{
     address_stats,
 };
 pub use afterimage_machine::{
-    MachineError, Opened, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, WrittenLines,
-    WrittenLinesError, stopped_before,
+    MachineError, Observer, Opened, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap,
+    WrittenLines, WrittenLinesError, stopped_before,
 };
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
