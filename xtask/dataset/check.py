@@ -3,6 +3,9 @@
 Asks the questions of a page of Markdown: each `sql` block is asked with DuckDB and with DataFusion,
 and what they answer must be the `text` block after it. With --bless, DuckDB's answers are written
 into the page. PyArrow reads all tables; they must be those that DuckDB reads.
+
+With --scale, the data set is of a longer run: DuckDB's answers to the questions that are not
+recursive are written into the page, and it prints how long DuckDB took.
 """
 
 import decimal
@@ -10,6 +13,7 @@ import glob
 import os
 import re
 import sys
+import time
 
 import datafusion
 import duckdb
@@ -111,6 +115,21 @@ def compare_tables(connection):
     print(f"pyarrow {pa.__version__} reads {tables} tables with {rows} rows as DuckDB does")
 
 
+def scale(page, text, ask):
+    """Writes DuckDB's answers into the page, and prints how long they took."""
+    seconds = 0.0
+    for sql, kept in BLOCKS.findall(text):
+        if "RECURSIVE" in sql:
+            continue
+        begun = time.monotonic()
+        answer = ask(sql)
+        seconds += time.monotonic() - begun
+        text = text.replace(f"```sql\n{sql}```\n\n```text\n{kept}```", f"```sql\n{sql}```\n\n```text\n{answer}```")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"duckdb {duckdb.__version__}, one process: {seconds:.1f} s")
+
+
 def main():
     folder, page = sys.argv[1:3]
     page = os.path.abspath(page)
@@ -118,6 +137,9 @@ def main():
         text = file.read()
     os.chdir(folder)
     connection, ask_duck = duck()
+    if "--scale" in sys.argv:
+        scale(page, text, ask_duck)
+        return
     ask_fusion = fusion()
     questions = BLOCKS.findall(text)
     wrong = 0

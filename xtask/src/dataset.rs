@@ -4,6 +4,9 @@
 //! The engines are PyPI's `duckdb` and `datafusion`. `pyarrow` also reads all tables. Two processes
 //! of PyPI's `pyspark` answer the same questions if there is a Java runtime. A check whose tools
 //! cannot be installed prints SKIPPED.
+//!
+//! `--scale N` asks the questions about a run with N times as many orders, first with DuckDB, then
+//! with one executor of Spark, and then with two.
 
 use crate::corpus::workspace;
 use crate::{DatasetArguments, tool, toolchain};
@@ -16,8 +19,25 @@ use std::process::{Command, ExitCode, Stdio};
 const ENGINES: [&str; 3] = ["duckdb==2.0.1", "datafusion==55.0.0", "pyarrow==26.0.1"];
 const SPARK: &str = "pyspark==4.3.0";
 
-/// The number of blocks in each window. It is small, so that there are several windows.
-const WINDOW: &str = "2048";
+/// A run to export.
+struct Till {
+    /// The name of its files.
+    name: &'static str,
+    /// How often the orders are repeated.
+    times: usize,
+    /// The number of blocks in each window.
+    window: &'static str,
+    /// The number of processes that export it.
+    processes: usize,
+}
+
+/// The run of the page. Its windows are small, so that there are several.
+const PAGE: Till = Till {
+    name: "till",
+    times: 1,
+    window: "2048",
+    processes: 2,
+};
 
 /// Exports a run and asks the questions, as the arguments say.
 ///
@@ -30,9 +50,17 @@ pub fn run(arguments: &DatasetArguments) -> Result<ExitCode> {
     };
     let out = workspace().join("target/dataset");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let recording = record(&program, &out)?;
-    let tables = export(&program, &recording, &out)?;
-    let page = workspace().join("docs/PARQUET.md");
+    let till = match arguments.scale {
+        Some(times) => Till {
+            name: "till-large",
+            times,
+            window: "65536",
+            processes: 8,
+        },
+        None => PAGE,
+    };
+    let recording = record(&program, &out, &till)?;
+    let tables = export(&program, &recording, &till)?;
     let Some(python) = python(&out.join("python"), &ENGINES, "duckdb, datafusion, pyarrow") else {
         println!(
             "SKIPPED: PyPI's {} cannot be installed here, so no engine read the tables",
@@ -40,17 +68,25 @@ pub fn run(arguments: &DatasetArguments) -> Result<ExitCode> {
         );
         return Ok(ExitCode::SUCCESS);
     };
+    let mut page = workspace().join("docs/PARQUET.md");
+    if arguments.scale.is_some() {
+        // The answers of DuckDB replace those of the small run.
+        let copy = out.join("PARQUET.md");
+        fs::copy(&page, &copy)?;
+        page = copy;
+    }
     let mut check = tool::start(&python);
     check.arg(workspace().join("xtask/dataset/check.py"));
     check.arg(&tables).arg(&page);
     check.args(arguments.bless.then_some("--bless"));
+    check.args(arguments.scale.map(|_| "--scale"));
     ran(&mut check, "the check")?;
-    spark(&out, &tables, &page)?;
+    spark(&out, &tables, &page, arguments.scale.is_some())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Asks the same questions with Spark.
-fn spark(out: &Path, tables: &Path, page: &Path) -> Result<()> {
+fn spark(out: &Path, tables: &Path, page: &Path, is_measured: bool) -> Result<()> {
     if !succeeds(tool::start("java").arg("-version")) {
         println!("SKIPPED: there is no Java runtime here, so Spark read no tables");
         return Ok(());
@@ -61,11 +97,13 @@ fn spark(out: &Path, tables: &Path, page: &Path) -> Result<()> {
     };
     let mut check = tool::start(python);
     check.arg(workspace().join("xtask/dataset/spark.py"));
-    ran(check.arg(tables).arg(page), "the check with Spark")
+    check.arg(tables).arg(page);
+    check.args(is_measured.then_some("--scale"));
+    ran(&mut check, "the check with Spark")
 }
 
 /// Compiles the program and records it.
-fn record(program: &Path, out: &Path) -> Result<PathBuf> {
+fn record(program: &Path, out: &Path, till: &Till) -> Result<PathBuf> {
     toolchain::ensure_wasm_target()?;
     let chores = workspace().join("xtask/dataset");
     // The source is beside the recording, so that its lines have short paths.
@@ -73,31 +111,34 @@ fn record(program: &Path, out: &Path) -> Result<PathBuf> {
     let mut compile = tool::start("rustc");
     compile.args(["--target", toolchain::TARGET, "-g", "-O", "till.rs"]);
     ran(compile.current_dir(out), "rustc")?;
-    let at = out.join("till.aft");
+    let orders = out.join("orders.txt");
+    let once = fs::read_to_string(chores.join("orders.txt"))?;
+    fs::write(&orders, once.repeat(till.times))?;
+    let at = out.join(till.name).with_extension("aft");
     let mut record = tool::start(program);
     record
         .args(["record", "--quiet", "--force", "-o"])
         .arg(&at)
         .arg("--stdin")
-        .arg(chores.join("orders.txt"))
+        .arg(&orders)
         .arg(out.join("till.wasm"));
     ran(record.stdout(Stdio::null()), "afterimage record")?;
     Ok(at)
 }
 
-/// Exports the recording with two processes at the same time.
-fn export(program: &Path, recording: &Path, out: &Path) -> Result<PathBuf> {
-    let tables = out.join("till");
+/// Exports the recording with several processes at the same time.
+fn export(program: &Path, recording: &Path, till: &Till) -> Result<PathBuf> {
+    let tables = recording.with_extension("");
     if tables.exists() {
         fs::remove_dir_all(&tables)?;
     }
-    // Builds the data that both processes need, because they would otherwise wait for it.
+    // Builds the data that all processes need, because they would otherwise wait for it.
     let mut build = tool::start(program);
     ran(
         build.args(["build", "--lens", "full"]).arg(recording),
         "afterimage build",
     )?;
-    let begin = || {
+    let begin = |_| {
         let mut export = tool::start(program);
         export
             .args([
@@ -105,20 +146,21 @@ fn export(program: &Path, recording: &Path, out: &Path) -> Result<PathBuf> {
                 "--format",
                 "parquet",
                 "--window-blocks",
-                WINDOW,
+                till.window,
                 "-o",
             ])
             .arg(&tables)
             .arg(recording);
         export.spawn().context("cannot run afterimage export")
     };
-    for mut process in [begin()?, begin()?] {
+    let all = (0..till.processes).map(begin).collect::<Result<Vec<_>>>()?;
+    for mut process in all {
         if !process.wait()?.success() {
             bail!("afterimage export failed");
         }
     }
     if tables.join("INCOMPLETE").exists() {
-        bail!("two processes left the tables incomplete");
+        bail!("several processes left the tables incomplete");
     }
     Ok(tables)
 }

@@ -265,8 +265,11 @@ struct McpArguments {
 #[derive(clap::Args)]
 struct DatasetArguments {
     /// Write the answers into the page
-    #[arg(long)]
+    #[arg(long, conflicts_with = "scale")]
     bless: bool,
+    /// Measure Spark with one executor and with two, on a run with N times as many orders
+    #[arg(long, value_name = "N")]
+    scale: Option<usize>,
     /// Run this program instead of the one that the checkout builds
     #[arg(long, value_name = "PROGRAM")]
     tool: Option<PathBuf>,

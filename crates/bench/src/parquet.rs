@@ -14,7 +14,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Serialize;
 
 use crate::machine::Machine;
-use crate::paths::columns::{Column, table};
+use crate::paths::columns::{Column, table, targets};
 use crate::publish::publish;
 use crate::recorded;
 
@@ -211,12 +211,8 @@ fn report(results: &Results) -> String {
         &[
             Column::fact("windows", 0, |row: &Row| row.windows),
             Column::fact("rows, millions", 1, |row: &Row| row.rows as f64 / 1e6),
-            Column::cost("bytes a row", 2, |row: &Row| {
-                row.bytes as f64 / row.rows.max(1) as f64
-            }),
-            Column::gain("one process, million rows a second", 1, |row: &Row| {
-                row.rows as f64 / 1e6 / row.one.clock
-            }),
+            size_of_a_row(),
+            one_process(),
             Column::gain("a processor second", 1, |row: &Row| {
                 row.rows as f64 / 1e6 / row.one.processor
             }),
@@ -226,10 +222,34 @@ fn report(results: &Results) -> String {
             Column::gain("a processor second", 1, |row: &Row| {
                 row.rows as f64 / 1e6 / row.two.processor
             }),
-            Column::gain("two, times one", 2, |row: &Row| {
-                row.one.clock / row.two.clock
-            }),
+            two_times_one(),
+        ],
+    );
+    out += &targets(
+        &results.rows,
+        &[
+            ("2.5", "1.0", size_of_a_row()),
+            ("5", "20", one_process()),
+            ("1.8", "1.95", two_times_one()),
         ],
     );
     out
+}
+
+fn size_of_a_row<'a>() -> Column<'a, Row> {
+    Column::cost("bytes a row", 2, |row: &Row| {
+        row.bytes as f64 / row.rows.max(1) as f64
+    })
+}
+
+fn one_process<'a>() -> Column<'a, Row> {
+    Column::gain("one process, million rows a second", 1, |row: &Row| {
+        row.rows as f64 / 1e6 / row.one.clock
+    })
+}
+
+fn two_times_one<'a>() -> Column<'a, Row> {
+    Column::gain("two, times one", 2, |row: &Row| {
+        row.one.clock / row.two.clock
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage::debugger::{Debugger, Direction, Position, RunTo, StopAt, StopPoint};
+use afterimage::debugger::{Access, Debugger, Direction, Position, RunTo, StopAt, StopPoint};
 use afterimage_present::grouped;
 use afterimage_replay::state::Condition;
 use anyhow::{Context, Result, anyhow, bail};
@@ -20,7 +20,7 @@ enum Kind {
     Line(String),
     Function,
     Operator,
-    Write,
+    Memory,
 }
 
 impl Kind {
@@ -29,7 +29,7 @@ impl Kind {
             Self::Line(_) => "breakpoint",
             Self::Function => "function breakpoint",
             Self::Operator => "instruction breakpoint",
-            Self::Write => "data breakpoint",
+            Self::Memory => "data breakpoint",
         }
     }
 }
@@ -162,7 +162,15 @@ impl<'a> Points<'a> {
                 let number = debugger.count_by(&point.stop, at)?;
                 format!("{}: {} of {}", point.name, grouped(number), grouped(count))
             }
-            None => format!("{} was written", point.name),
+            None => {
+                let access = point.stop.access();
+                let done = access.map_or("reached", |access| match access {
+                    Access::Read => "read",
+                    Access::Write => "written",
+                    Access::ReadWrite => "read or written",
+                });
+                format!("{} was {done}", point.name)
+            }
         })
     }
 
@@ -331,21 +339,20 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         Ok(json!({ "breakpoints": set }))
     }
 
-    pub(crate) fn set_writes(&mut self, wanted: SetOthers) -> Result<Value> {
-        self.points.remove(&Kind::Write);
+    pub(crate) fn set_data(&mut self, wanted: SetOthers) -> Result<Value> {
+        self.points.remove(&Kind::Memory);
         let mut set = Vec::new();
         for one in &wanted.breakpoints {
-            let found = match (data_range(&one.data_id), one.access_type.as_deref()) {
-                (_, Some(access)) if access != "write" => Err(anyhow!(
-                    "{access}: only writes can be found; set accessType to \"write\""
-                )),
-                (Some((address, bytes, name)), _) => {
-                    let at = StopAt::Write {
+            let found = match (data_range(&one.data_id), access(one.access_type.as_deref())) {
+                (_, Err(error)) => Err(error),
+                (Some((address, bytes, name)), Ok(access)) => {
+                    let at = StopAt::Memory {
+                        access,
                         memory: 0,
                         address,
                         bytes,
                     };
-                    Ok(self.set(Kind::Write, name, &at, one))
+                    Ok(self.set(Kind::Memory, name, &at, one))
                 }
                 (None, _) => Err(anyhow!(
                     "{:?} is not a dataId of dataBreakpointInfo",
@@ -388,8 +395,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         match object.address() {
             Some(address) => self.data_range_of(address, bytes, &wanted.name),
             None => Ok(refused(&format!(
-                "{} is not in memory here, so its writes cannot be watched; ask why {} in the \
-                 console",
+                "{} is not in memory here, so accesses to it cannot be watched; ask why {} in \
+                 the console",
                 wanted.name, wanted.name
             ))),
         }
@@ -402,7 +409,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         Ok(json!({
             "dataId": format!("0x{address:x}+{bytes} {name}"),
             "description": format!("{name} ({bytes} bytes at 0x{address:x})"),
-            "accessTypes": ["write"],
+            "accessTypes": [Access::Read, Access::Write, Access::ReadWrite],
             "canPersist": false,
         }))
     }
@@ -441,6 +448,13 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
 
 /// The maximum number of watched bytes.
 const LARGEST_WATCHED: u64 = 1 << 16;
+
+/// Reads the kind of access of a data breakpoint, by default writes.
+fn access(text: Option<&str>) -> Result<Access> {
+    let text = text.unwrap_or("write");
+    serde_json::from_value(text.into())
+        .map_err(|_| anyhow!("{text}: set accessType to \"read\", \"write\" or \"readWrite\""))
+}
 
 /// Reads an address, in hexadecimal after `0x` or in decimal.
 pub(crate) fn address(text: &str) -> Result<u64> {

@@ -178,7 +178,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
             "setBreakpoints" => Answer::of(self.set_lines(of::<W, _>(request)?)?),
             "setFunctionBreakpoints" => Answer::of(self.set_functions(of::<W, _>(request)?)?),
             "setInstructionBreakpoints" => Answer::of(self.set_operators(of::<W, _>(request)?)?),
-            "setDataBreakpoints" => Answer::of(self.set_writes(of::<W, _>(request)?)?),
+            "setDataBreakpoints" => Answer::of(self.set_data(of::<W, _>(request)?)?),
             "setExceptionBreakpoints" => Answer::of(self.set_exceptions(of::<W, _>(request)?)?),
             "dataBreakpointInfo" => Answer::of(self.data_info(&of::<W, _>(request)?)?),
             "breakpointLocations" => Answer::of(self.locations(&of::<W, _>(request)?)?),

@@ -36,6 +36,7 @@ use crate::named::NamedProgram;
 
 pub use frames::StackFrame;
 pub use inspect::{Inspection, Near};
+pub use memory::Access;
 pub use stops::{Hits, LineMoment, RunTo, StopAt, StopPoint};
 pub use walk::{Direction, Step};
 
@@ -53,13 +54,6 @@ impl Position {
         Self {
             time,
             op: op.as_u32(),
-        }
-    }
-
-    fn at(self) -> At {
-        At {
-            time: self.time,
-            op: Some(OpId::from_u32(self.op)),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Finds where a run stops: at executions of a place, which the path's grammar locates, and at
-//! writes to memory.
+//! accesses to memory.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -16,6 +16,7 @@ use afterimage_wpp::{Occurrences, Visit};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
+use super::memory::{Access, Watched};
 use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
 use crate::values::Look;
@@ -34,8 +35,10 @@ pub enum StopAt {
         /// The line's number, from 1.
         line: u32,
     },
-    /// Writes to bytes of memory.
-    Write {
+    /// Accesses to bytes of memory.
+    Memory {
+        /// The kind of access.
+        access: Access,
         /// The index of the memory.
         memory: u32,
         /// The first address.
@@ -130,7 +133,7 @@ pub(super) enum Points<'a> {
     Calls(FuncId, Occurrences<'a, FileSegments>),
     /// All executions of an operator's block, and the number of them that reached the operator.
     Operator(OpId, Occurrences<'a, FileSegments>, u64),
-    Write(Range),
+    Memory(Watched),
 }
 
 /// The place where a run stopped.
@@ -157,13 +160,21 @@ impl<'a> StopPoint<'a> {
     }
 
     /// Returns the number of executions of the place, ignoring conditions and hit counts. Returns
-    /// `None` for writes, which are not counted.
+    /// `None` for accesses to memory, which are not counted.
     pub fn count(&self) -> Option<u64> {
         match &self.place {
             Points::Line(all) => Some(all.count()),
             Points::Calls(_, all) => Some(all.count()),
             Points::Operator(_, _, count) => Some(*count),
-            Points::Write(_) => None,
+            Points::Memory(_) => None,
+        }
+    }
+
+    /// Returns the kind of access to memory at which the run stops.
+    pub fn access(&self) -> Option<Access> {
+        match &self.place {
+            Points::Memory(watched) => Some(watched.access),
+            _ => None,
         }
     }
 
@@ -181,7 +192,7 @@ impl<'a> Debugger<'a> {
     ///
     /// # Errors
     /// If the program has no such place, the condition or the hit count is invalid, or one of them
-    /// is given for writes.
+    /// is given for accesses to memory.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -198,7 +209,8 @@ impl<'a> Debugger<'a> {
         let (place, line, function) = match at {
             StopAt::Place(text) => self.points(self.named(text)?)?,
             StopAt::Line { path, line } => self.points(self.line_point(path, *line)?)?,
-            StopAt::Write {
+            StopAt::Memory {
+                access,
                 memory,
                 address,
                 bytes,
@@ -214,7 +226,11 @@ impl<'a> Debugger<'a> {
                     address: *address,
                     length: *bytes,
                 };
-                (Points::Write(range), None, None)
+                let watched = Watched {
+                    access: *access,
+                    range,
+                };
+                (Points::Memory(watched), None, None)
             }
         };
         Ok(StopPoint {
@@ -333,7 +349,9 @@ impl<'a> Debugger<'a> {
         order.sort_by_key(|&point| points[point].condition.is_some());
         for point in order {
             let at = match &points[point].place {
-                Points::Write(range) => self.nearest_write(*range, from, direction, found.at)?,
+                Points::Memory(watched) => {
+                    self.nearest_access(*watched, from, direction, found.at)?
+                }
                 _ => self.nearest(points[point], from, direction, &mut found)?,
             };
             let Some(at) = at else { continue };
@@ -363,7 +381,7 @@ impl<'a> Debugger<'a> {
             Points::Line(all) => all.by(at.time)?,
             Points::Calls(_, all) => all.rank(at.time)?,
             Points::Operator(_, all, count) => all.rank(at.time)?.min(*count),
-            Points::Write(_) => return Ok(0),
+            Points::Memory(_) => return Ok(0),
         };
         while count > 0
             && let Some(execution) = self.execution(point, count)?
@@ -393,7 +411,7 @@ impl<'a> Debugger<'a> {
             Points::Operator(op, all, _) => {
                 all.select(number)?.map(|found| (found.time, Some(*op)))
             }
-            Points::Write(_) => None,
+            Points::Memory(_) => None,
         };
         let Some((time, op)) = found else {
             return Ok(None);

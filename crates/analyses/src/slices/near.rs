@@ -4,7 +4,7 @@
 //! value was made, even if it is only a few steps away. Here each step is looked up individually,
 //! so time depends only on the size of the slice. Some cases still require following the run,
 //! because the stored values do not describe them as slices do. Examples are bytes moved by
-//! `memory.copy`, tables that are written, and exceptions.
+//! `memory.copy`, atomic operators, tables that are written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -65,6 +65,9 @@ pub(super) struct Steps<'n, 'a> {
     tables: Option<bool>,
     follows: Follows,
     instances: HashMap<u64, Instance>,
+    /// The points because of which blocks were executed, by the time of the block. `None` means
+    /// that the run must be followed.
+    deciders: HashMap<u64, Option<Vec<Point>>>,
     /// The dependences found for the current point.
     found: Vec<(Point, Dependence)>,
     initial: Vec<Range>,
@@ -232,6 +235,7 @@ impl<'n, 'a> Steps<'n, 'a> {
             tables: None,
             follows,
             instances: HashMap::new(),
+            deciders: HashMap::new(),
             found: Vec::new(),
             initial: Vec::new(),
         }
@@ -250,6 +254,7 @@ impl<'n, 'a> Steps<'n, 'a> {
             return Err(Stop::Left);
         }
         self.instances.insert(start, instance);
+        self.found.clear();
         for want in &criterion.wants {
             match *want {
                 Want::Inst(inst) => self.add(Point::Inst(start, inst), Dependence::Data),
@@ -274,6 +279,8 @@ impl<'n, 'a> Steps<'n, 'a> {
 
     /// Returns the direct dependences of a point.
     pub(super) fn of(&mut self, point: Point) -> Result<Vec<(Point, Dependence)>, Stop> {
+        // An earlier point may have been left in the middle.
+        self.found.clear();
         match point {
             Point::Inst(start, inst) => {
                 let instance = self.instance(start)?;
@@ -349,7 +356,12 @@ impl<'n, 'a> Steps<'n, 'a> {
             Point::Inst(start, inst) => {
                 let instance = self.instance(start)?;
                 let compiled = self.values.compiled(instance.node)?;
-                Ok(is_left(compiled.code.insts.get(inst).ok_or(Left)?.code))
+                let insts = &compiled.code.insts;
+                let of = insts.get(inst).ok_or(Left)?;
+                // An atomic operator has several instructions, next to each other.
+                let beside = [inst.checked_sub(1), Some(inst + 1)];
+                let mut beside = beside.into_iter().flatten().filter_map(|at| insts.get(at));
+                Ok(is_left(of.code) || beside.any(|other| other.op == of.op))
             }
             Point::End(start, _) => {
                 let instance = self.instance(start)?;
@@ -486,8 +498,7 @@ impl<'n, 'a> Steps<'n, 'a> {
             Origin::Constant | Origin::Zero | Origin::Argument { .. } | Origin::Initial => {}
             Origin::Operator { instance, op } => {
                 let compiled = self.values.compiled(instance.node)?;
-                let mut insts = compiled.code.insts.iter();
-                let inst = insts.position(|inst| inst.op == op).ok_or(Left)?;
+                let inst = compiled.code.inst_of(op).ok_or(Left)?;
                 self.instances.insert(instance.time, instance);
                 self.add(Point::Inst(instance.time, inst), how);
             }
@@ -521,6 +532,25 @@ impl<'n, 'a> Steps<'n, 'a> {
     }
 
     fn controlled(&mut self, execution: &Execution) -> Result<(), Stop> {
+        // All statements of a block have the same deciders, which are found by going back through
+        // the activation.
+        if !self.deciders.contains_key(&execution.time) {
+            let points = match self.deciders_of(execution) {
+                Ok(points) => Some(points),
+                Err(Stop::Left) => None,
+                Err(error) => return Err(error),
+            };
+            self.deciders.insert(execution.time, points);
+        }
+        let known = self.deciders.get(&execution.time).and_then(Option::as_ref);
+        let points = known.ok_or(Left)?.iter();
+        self.found
+            .extend(points.map(|&point| (point, Dependence::Control)));
+        Ok(())
+    }
+
+    fn deciders_of(&mut self, execution: &Execution) -> Result<Vec<Point>, Stop> {
+        let mut points = Vec::new();
         for controller in self.controllers.of_execution(self.values, execution)? {
             let (time, block) = match controller {
                 Controller::Host => continue,
@@ -548,9 +578,9 @@ impl<'n, 'a> Steps<'n, 'a> {
                 }
                 None => Point::Block(instance.time, position),
             };
-            self.add(point, Dependence::Control);
+            points.push(point);
         }
-        Ok(())
+        Ok(points)
     }
 
     fn instance(&mut self, start: u64) -> Result<Instance, Stop> {

@@ -57,7 +57,8 @@ pub struct Nearest<L> {
 
 /// Finds the lines of the executions on which the given executions depend, nearest first.
 ///
-/// A data dependence has length 1 within a line and 3 between lines. An address has length 10, a
+/// A data dependence has length 1 within a line and 3 between lines. All code that is not shown
+/// counts as one line. An address has length 10, a
 /// branch 30, and the address of a write 60. So values come before addresses, and addresses before
 /// branches, as in thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the
 /// shortest over all its executions (Dijkstra 1959). The search ends after `enough` lines. At most

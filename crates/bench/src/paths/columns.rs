@@ -160,6 +160,22 @@ pub(crate) fn table<R>(
     format!("\n{heading}\n\n{}", table.markdown())
 }
 
+/// Returns a table with targets: what must be reached, what is aimed at, and the mean and the worst
+/// value of each column over the rows.
+pub(crate) fn targets<R>(rows: &[R], all: &[(&str, &str, Column<'_, R>)]) -> String {
+    let mut table = Table::new(&["", "must", "aim", "geometric mean", "worst"]);
+    for (must, aim, column) in all {
+        table.row(vec![
+            column.title.clone(),
+            (*must).to_owned(),
+            (*aim).to_owned(),
+            column.mean(rows),
+            column.worst(rows),
+        ]);
+    }
+    format!("\nTargets\n\n{}", table.markdown())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Column, table};

@@ -1,8 +1,7 @@
 //! Compares the results with the project's targets.
 
 use super::Row;
-use crate::paths::columns::Column;
-use crate::table::Table;
+use crate::paths::columns::{self, Column};
 
 /// A target, with its required and its ideal value as text, and the number to compare.
 type Target<'a> = (&'static str, &'static str, Column<'a, Row>);
@@ -204,15 +203,5 @@ fn targets<'a>() -> Vec<Target<'a>> {
 }
 
 pub(crate) fn report(rows: &[Row]) -> String {
-    let mut table = Table::new(&["", "must", "aim", "geometric mean", "worst"]);
-    for (must, aim, column) in targets() {
-        table.row(vec![
-            column.title.clone(),
-            must.to_owned(),
-            aim.to_owned(),
-            column.mean(rows),
-            column.worst(rows),
-        ]);
-    }
-    format!("\nTargets\n\n{}", table.markdown())
+    columns::targets(rows, &targets())
 }

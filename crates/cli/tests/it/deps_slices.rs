@@ -8,7 +8,7 @@ use crate::common::Sandbox;
 /// A program with all kinds of dependences that both report in the same way. Slices treat a table
 /// as a whole, and follow a copy byte by byte, while direct dependences list all its parts. In
 /// them, a reference to an exception represents its values, not the throw.
-const PROGRAM: &str = r#"(module
+pub const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 1 4)

@@ -22,7 +22,7 @@ use crate::common::generated::{each_with_values, seeds};
 const MOST: u64 = 20_000;
 
 /// A program with difficult dependences, and predicates of all kinds.
-const PROGRAM: &str = r#"(module
+pub const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1)
   (tag $t (param i32))
@@ -102,7 +102,7 @@ const LONG: &str = r#"(module
 /// A program with exceptions that pass through several activations. They are caught by tag, by
 /// reference, and by a function's own label. They are thrown again from a local, an argument and a
 /// global, and carried by other exceptions.
-const EXCEPTIONS: &str = r#"(module
+pub const EXCEPTIONS: &str = r#"(module
   (tag $one (param i32))
   (tag $two (param i32 i64))
   (tag $wrapped (param i32 exnref))
@@ -171,7 +171,7 @@ const EXCEPTIONS: &str = r#"(module
     (throw $one (local.get $sum))))"#;
 
 /// A program that uses tables and sizes in all ways.
-const TABLES: &str = r#"(module
+pub const TABLES: &str = r#"(module
   (type $u (func (param i32) (result i32)))
   (memory $m 1 6)
   (memory $other 1 3)

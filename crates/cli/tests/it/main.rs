@@ -16,6 +16,7 @@ mod debug_forms;
 mod deps_slices;
 mod diff_holds;
 mod diff_ranks;
+mod distances_hold;
 mod documents;
 mod effects_hold;
 mod explorer_holds;

@@ -57,6 +57,25 @@ fn near_slices_are_those_of_going_back() {
     assert!(through.iter().all(|&of| of > 50), "{all:?}");
 }
 
+#[test]
+fn near_slices_of_programs_with_exceptions_tables_atomics_and_copies() {
+    for text in [
+        crate::forward_holds::PROGRAM,
+        crate::forward_holds::EXCEPTIONS,
+        crate::forward_holds::TABLES,
+        crate::deps_slices::PROGRAM,
+        crate::distances_hold::ATOMICS,
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.wasm("a.wasm", text);
+        sandbox.run("record --lens full -o run.aft a.wasm");
+        let mut all = Compared::default();
+        compare(&sandbox, &mut all);
+        println!("{all:?}");
+        assert!(all.near > 100 && all.distances > 100, "{all:?}");
+    }
+}
+
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
     let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
     let module = file.module().unwrap();

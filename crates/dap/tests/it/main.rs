@@ -1,5 +1,6 @@
 //! Tests the server with our own client, and its debugger against slow and obvious references.
 
+mod accesses;
 mod bad_input;
 mod client;
 mod editors;

@@ -84,6 +84,19 @@ fn recorded(program: &Path, grants: Grants<'_>, args: &[String], to: &Path) -> R
     Ok(())
 }
 
+/// Makes a recording of a program in the text format.
+pub fn recorded_program(folder: &TempDir, text: &str) -> PathBuf {
+    let program = folder.path().join("program.wasm");
+    std::fs::write(&program, wat::parse_str(text).unwrap()).unwrap();
+    let at = folder.path().join("program.aft");
+    let grants = Grants {
+        stdin: Some(Path::new("/dev/null")),
+        ..Grants::default()
+    };
+    recorded(&program, grants, &[], &at).unwrap();
+    at
+}
+
 /// Makes a recording of the program with these arguments.
 pub fn recording(folder: &TempDir, level: &str, args: &[&str]) -> PathBuf {
     let at = folder.path().join("ledger.aft");

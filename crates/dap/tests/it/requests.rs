@@ -160,7 +160,8 @@ fn data_breakpoints_stop_after_a_write_and_backward_before_it() {
     lines(&mut client, json!([]));
     let before = client.console("account->balance");
     let info = client.done("dataBreakpointInfo", json!({ "name": "account->balance" }));
-    assert_eq!(info["accessTypes"], json!(["write"]), "{info}");
+    let all = json!(["read", "write", "readWrite"]);
+    assert_eq!(info["accessTypes"], all, "{info}");
     let id = info["dataId"].clone();
     let set = client.done(
         "setDataBreakpoints",
@@ -179,11 +180,49 @@ fn data_breakpoints_stop_after_a_write_and_backward_before_it() {
     let range = client.done("dataBreakpointInfo", range);
     assert_eq!(range["description"], "0x400 (8 bytes at 0x400)");
     let wanted = json!({ "breakpoints": [
-        { "dataId": range["dataId"], "accessType": "read" }, { "dataId": "x" },
+        { "dataId": range["dataId"], "accessType": "sometimes" }, { "dataId": "x" },
     ] });
     let set = client.done("setDataBreakpoints", wanted);
     assert_eq!(set["breakpoints"][0]["verified"], false, "{set}");
     assert_eq!(set["breakpoints"][1]["verified"], false, "{set}");
+}
+
+#[test]
+fn data_breakpoints_stop_after_a_read_and_backward_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::at(&recording(&folder, "0", &["20"]));
+    let pay = line_of("account.balance = charged");
+    lines(&mut client, json!([{ "line": pay, "hitCondition": "5" }]));
+    client.go("continue");
+    lines(&mut client, json!([]));
+    let info = client.done("dataBreakpointInfo", json!({ "name": "account->balance" }));
+    let set = |client: &mut Client, access: &str| {
+        let wanted = json!({ "breakpoints": [{ "dataId": info["dataId"], "accessType": access }] });
+        let set = client.done("setDataBreakpoints", wanted);
+        assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
+    };
+    // The line reads the balance, and then writes it.
+    set(&mut client, "read");
+    let stopped = client.go("continue");
+    assert_eq!(stopped["reason"], "data breakpoint");
+    assert_eq!(stopped["description"], "account->balance was read");
+    assert_eq!(client.here().0, pay);
+    set(&mut client, "readWrite");
+    let stopped = client.go("continue");
+    assert_eq!(
+        stopped["description"],
+        "account->balance was read or written"
+    );
+    assert_eq!(client.here().0, line_of("let kind = match"));
+    client.go("reverseContinue");
+    client.go("reverseContinue");
+    assert_eq!(client.here().0, pay);
+    // The account was last accessed by an earlier call.
+    set(&mut client, "read");
+    assert_eq!(client.go("reverseContinue")["reason"], "data breakpoint");
+    assert_eq!(client.here().0, pay);
+    let number = client.console("round");
+    assert!(number.parse::<u32>().unwrap() < 4, "{number}");
 }
 
 #[test]

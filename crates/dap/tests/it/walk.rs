@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use afterimage::Session;
 use afterimage::debugger::{
-    Debugger, Direction, Position, StackFrame, Step, StopAt, with_debugger,
+    Access, Debugger, Direction, Position, StackFrame, Step, StopAt, with_debugger,
 };
 use anyhow::Result;
 
@@ -274,7 +274,8 @@ fn writes_are_those_that_change_or_keep_a_variable() {
             let object =
                 debugger.inspect(first, 1, |inspection| inspection.object((0, 0), &path))?;
             let address = object.unwrap().address().unwrap();
-            let writes = StopAt::Write {
+            let writes = StopAt::Memory {
+                access: Access::Write,
                 memory: 0,
                 address,
                 bytes: 4,

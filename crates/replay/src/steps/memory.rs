@@ -176,25 +176,6 @@ where
     })
 }
 
-/// Returns the last writer of each byte of a range before a moment. Works like [`memory_at`], but
-/// does not search for later accesses.
-///
-/// # Errors
-/// As for [`memory_at`].
-pub fn written_before<'v, S: Segments + Sync>(
-    run: Run<'_, S>,
-    log: LogReader,
-    index: WriteIndex<'v, S>,
-    range: Range,
-    moment: Moment,
-) -> Result<Vec<NearestAccess>, LastWriteError<S::Error>>
-where
-    S::Error: std::error::Error + 'static,
-{
-    let (search, _) = searched(run, log, index, range, (moment, moment.time))?;
-    Ok(search.bytes.into_iter().map(|byte| byte.written).collect())
-}
-
 /// Examines the history of some bytes, backward from a moment, and forward from it up to `end`.
 fn searched<'a, 'v, S: Segments + Sync>(
     run: Run<'a, S>,

@@ -35,8 +35,8 @@ pub use addresses::{
     address_stats,
 };
 pub use afterimage_machine::{
-    MachineError, Opened, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap, WrittenLines,
-    WrittenLinesError, stopped_before,
+    MachineError, Observer, Opened, Range, SnapshotBuilder, SnapshotError, Snapshots, Trap,
+    WrittenLines, WrittenLinesError, stopped_before,
 };
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
@@ -50,14 +50,14 @@ pub use lines::{
 pub use loads::{LoadValues, load_values};
 pub use memory::{
     At, LARGEST_RANGE, MemoryAnswer, MemoryPart, NearestAccess, WriteIndex,
-    last_writes_from_snapshot, memory_at, written_before,
+    last_writes_from_snapshot, memory_at,
 };
 pub use name::name;
 pub use open::{Open, OpenActivations};
 pub use operators::{FunctionOperators, OperatorCache, OperatorPlace, Operators};
 pub use plan::{Kind as PlanKind, Plan};
 pub use snapshots::{take_snapshots, take_snapshots_between};
-pub use step::{Step, Tried, Value, What};
+pub use step::{Step, Tried, Value, What, overlap};
 pub use stream::Plans;
 pub use stream::{Level, ReverseSteps, Steps, Wanted, Within, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};

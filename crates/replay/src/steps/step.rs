@@ -169,7 +169,7 @@ impl What {
 }
 
 /// Whether two ranges share a byte.
-pub(super) fn overlap(a: Range, b: Range) -> bool {
+pub fn overlap(a: Range, b: Range) -> bool {
     a.memory == b.memory
         && a.length > 0
         && b.length > 0

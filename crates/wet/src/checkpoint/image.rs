@@ -553,4 +553,25 @@ impl FileCheckpoints {
         }
         Ok(first)
     }
+
+    /// Returns the last interval before a given interval that reads or writes the word of one of
+    /// these bytes, like [`first_touch`](Self::first_touch).
+    ///
+    /// # Errors
+    /// Returns an error if the checkpoints are damaged.
+    pub fn last_touch(
+        &self,
+        memory: u32,
+        (address, length): (u64, u64),
+        before: u64,
+        reads: bool,
+    ) -> Result<Option<u64>, CheckpointError> {
+        let what = if reads { What::Read } else { What::Written };
+        let mut last = None;
+        let touched = spans(memory, address, length);
+        for line in touched.spans().iter().flat_map(|span| span.lines()) {
+            last = last.max(last_before(self, what, line, before)?);
+        }
+        Ok(last)
+    }
 }
