@@ -8,6 +8,7 @@ use afterimage_replay::steps::{
     CheckpointError, FileCheckpoints, Follower, Level, Observer, Range, Run, Steps, Wanted, What,
     Within, overlap,
 };
+use afterimage_replay::whole_path::Window;
 use afterimage_wpp::{Segments, Visit};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};

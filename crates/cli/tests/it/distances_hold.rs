@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use afterimage_analyses::slices::{Criterion, Nearby, Reach, Through, Visibility, Want, nearest};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
-use afterimage_replay::paths::recorded_path;
 use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{
     Controller, Controllers, Execution, HostReads, Instance, Kind, Origin, RecordedValues,
     Statement, moves, operands, reads, recorded_epochs, recorded_values,
 };
+use afterimage_replay::whole_path::recorded_path;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 
