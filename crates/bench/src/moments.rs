@@ -124,7 +124,7 @@ fn words(words: &[&str]) -> Vec<String> {
 fn step(at: &str, back: bool) -> Vec<String> {
     let line = ["trace", "--level", "line", "--limit", "1"];
     let back: &[&str] = if back { &["--reverse"] } else { &[] };
-    words(&[&line, &["--from", at], back].concat())
+    words(&[&line[..], &["--from", at], back].concat())
 }
 
 /// The data for asking questions about a recording.
