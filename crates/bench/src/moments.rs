@@ -122,9 +122,9 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 fn step(at: &str, back: bool) -> Vec<String> {
-    let line = ["trace", "--level", "line", "--limit", "1"];
+    let line = ["trace", "--level", "line", "--limit", "1", "--from", at];
     let back: &[&str] = if back { &["--reverse"] } else { &[] };
-    words(&[&line, &["--from", at], back].concat())
+    words(&[&line, back].concat())
 }
 
 /// The data for asking questions about a recording.
