@@ -41,8 +41,8 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// A kind of question, with each question's median time until the command has ended, in
-/// milliseconds.
+/// A kind of question, with the median number of milliseconds until the command has ended, for each
+/// question.
 #[derive(Debug, Serialize)]
 struct Row {
     asked: String,
@@ -122,9 +122,9 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 fn step(at: &str, back: bool) -> Vec<String> {
-    let line = ["trace", "--level", "line", "--limit", "1"];
+    let line = ["trace", "--level", "line", "--limit", "1", "--from", at];
     let back: &[&str] = if back { &["--reverse"] } else { &[] };
-    words(&[&line[..], &["--from", at], back].concat())
+    words(&[&line, back].concat())
 }
 
 /// The data for asking questions about a recording.

@@ -87,7 +87,7 @@ fn long_work_has_a_total_and_reports_progress_up_to_it() {
     let totals = Totals::default();
     let session = Session::open_with(&at, totals.clone()).unwrap();
     session.ensure_values(&AtomicBool::new(false)).unwrap();
-    for fact in ["available:@0x6e", "reaching:@0x58", "available:step"] {
+    for fact in ["available:@0x6d", "reaching:@0x57", "available:step"] {
         let query = DataflowQuery {
             fact: fact.to_owned(),
             paths: 1,
