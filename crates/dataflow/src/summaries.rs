@@ -204,7 +204,7 @@ impl CallEffects {
         for &(entry, site) in &self.effects {
             let here = Times::from_iter([entry]).of_series(timestamps);
             if !here.is_empty() {
-                by_site.entry(site).or_default().join(here);
+                by_site.entry(site).or_default().append(here);
             }
         }
         if by_site.is_empty() {
@@ -212,10 +212,12 @@ impl CallEffects {
         }
         let mut decided = Vec::with_capacity(by_site.len() + 1);
         let mut called = Times::new();
-        for (site, times) in by_site {
+        for (site, mut times) in by_site {
+            times.combine();
             decided.push((times.to_series(), site));
-            called.join(times);
+            called.append(times);
         }
+        called.combine();
         decided.sort_unstable_by_key(|&(_, site)| site);
         let (_, rest) = Times::from(timestamps).split(&called.to_series());
         let mut rest = rest.to_series();

@@ -66,7 +66,12 @@ impl Times {
             *self = other;
             return;
         }
-        self.entries.extend(other.entries);
+        self.append(other);
+        self.combine();
+    }
+
+    /// Combines series, if parts of an irregular pattern meet again. O(n log n) for n timestamps.
+    pub(crate) fn combine(&mut self) {
         let series = self.entries.len() as u64;
         if series > 16 && series * 4 > self.count() {
             let mut all: Vec<u64> = self.entries.iter().flat_map(Entry::iter).collect();
@@ -76,7 +81,7 @@ impl Times {
     }
 
     /// Adds another, disjoint set without combining series. This is for sets from which no query
-    /// continues.
+    /// continues, and for many sets that are combined afterwards.
     pub(crate) fn append(&mut self, other: Self) {
         self.entries.extend(other.entries);
     }
