@@ -102,6 +102,7 @@ pub mod memory;
 mod monitor;
 #[doc(hidden)]
 pub mod named;
+mod opened_file;
 mod own;
 #[doc(hidden)]
 pub mod path;
@@ -170,6 +171,7 @@ pub use explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};
+pub use opened_file::OpenedFile;
 pub use path::Empty;
 pub use paths::{PathsAbout, PathsQuery};
 pub use redundancy::RedundancyQuery;

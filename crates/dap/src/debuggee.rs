@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use afterimage::OpenedFile;
 use afterimage::debugger::{Debugger, Position};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
@@ -74,6 +75,7 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     pub exception: Option<String>,
     /// Whether the client has finished configuring the session.
     pub is_running: bool,
+    file: OpenedFile,
 }
 
 /// The result of a request: its answer, and the motion of the run that follows.
@@ -122,6 +124,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
             files: Vec::new(),
             exception: None,
             is_running: false,
+            file: OpenedFile::of(debugger.session().at())?,
         })
     }
 
@@ -147,6 +150,10 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
                 _ => {}
             }
             self.client.is_interrupted();
+            if let Some(why) = self.file.cut() {
+                self.client.fail(&request, &why);
+                continue;
+            }
             match self.answer(&request) {
                 Ok(Answer { body, motion }) => {
                     self.client.succeed(&request, body);

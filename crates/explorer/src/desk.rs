@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use afterimage::Session;
 use afterimage::profile::CodeFilter;
 use afterimage::sources::SourcePaths;
+use afterimage::{OpenedFile, Session};
 use anyhow::{Context, Result};
 use serde_json::json;
 
@@ -21,7 +21,6 @@ use crate::ask::{self, Answer, Lane};
 use crate::http::Response;
 use crate::lanes::Lanes;
 use crate::parameters::Parameters;
-use crate::standing::Standing;
 use crate::works::Works;
 
 /// The maximum total size of cached answers in bytes. Answers can be cached because a run does not
@@ -41,7 +40,7 @@ pub(crate) struct Desk {
     /// separately.
     sessions: [Session; Lane::ALL.len()],
     works: Works,
-    standing: Standing,
+    file: OpenedFile,
     lanes: Lanes,
     kept: Mutex<Kept>,
     /// Signals that a question asked ahead was answered, or has failed.
@@ -88,7 +87,7 @@ impl Desk {
     pub fn open(at: &Path, code: CodeFilter, sources: SourcePaths) -> Result<Self> {
         afterimage::files::ended(at)?;
         let works = Works::default();
-        let standing = Standing::of(at).with_context(|| at.display().to_string())?;
+        let file = OpenedFile::of(at).with_context(|| at.display().to_string())?;
         let session = Session::open_with(at, works.clone())?;
         let lanes = Lanes::default();
         let session = session.looking_at(code).reading(sources);
@@ -96,7 +95,7 @@ impl Desk {
             at: at.to_owned(),
             sessions: Lane::ALL.map(|lane| session.cancelled_by(Arc::clone(lanes.cancel(lane)))),
             works,
-            standing,
+            file,
             lanes,
             kept: Mutex::default(),
             foreseen: Condvar::new(),
@@ -133,7 +132,7 @@ impl Desk {
         if let Some(known) = self.known(&key, is_ahead) {
             return told(&known, true);
         }
-        if let Some(trouble) = self.standing.trouble() {
+        if let Some(trouble) = self.file.trouble("afterimage explore") {
             return Response::refused(409, trouble);
         }
         let lane = match ask::lane(command, &parameters) {

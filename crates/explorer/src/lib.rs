@@ -19,7 +19,6 @@ mod lanes;
 mod notes;
 mod parameters;
 mod report;
-mod standing;
 mod works;
 
 pub use explorer::{Explorer, ExplorerError, Options};

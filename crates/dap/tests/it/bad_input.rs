@@ -249,6 +249,24 @@ fn recordings_that_are_cut_replaced_or_none() {
 }
 
 #[test]
+fn a_recording_that_is_cut_while_it_is_debugged_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = recording(&folder, "0", &["3"]);
+    let mut client = Client::at(&at);
+    client.frames();
+    let whole = fs::read(&at).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&at).unwrap();
+    file.set_len(whole.len() as u64 / 2).unwrap();
+    for command in ["stackTrace", "next", "evaluate"] {
+        let why = client.refused(command, json!({ "threadId": 1, "expression": "why round" }));
+        assert!(why.contains("was cut from"), "{why}");
+    }
+    fs::write(&at, &whole).unwrap();
+    client.frames();
+    client.done("disconnect", json!({}));
+}
+
+#[test]
 fn what_is_done_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::at(&recording(&folder, "0", &["3"]));
