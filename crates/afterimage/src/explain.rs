@@ -8,10 +8,10 @@ use std::thread;
 
 use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::WhyPlace;
 use afterimage_present::document::objects::Function;
+use afterimage_present::{InlinedCall, WhyPlace};
 use afterimage_profile::{Folded, Source, SourceLine, inlined_names};
-use afterimage_program::{Location, Names, SourceMap};
+use afterimage_program::{InlinedFrame, Location, Names, SourceMap, demangle};
 use afterimage_replay::state::{Activation, Bodies, calls};
 use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
@@ -290,6 +290,35 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub fn inlined(&self, function: FuncId, op: OpId) -> Result<Vec<String>> {
         let found = self.operators().get(function, op)?;
         Ok(found.map_or_else(Vec::new, |found| inlined_names(self.source(), found.offset)))
+    }
+
+    /// Returns the inlined call at an operator whose function contains a line. Returns `None` if
+    /// the line is in the function that the module defines.
+    pub fn inlined_with(
+        &self,
+        (function, op): (FuncId, OpId),
+        line: &SourceLine,
+    ) -> Result<Option<InlinedCall>> {
+        let Some(found) = self.operators().get(function, op)? else {
+            return Ok(None);
+        };
+        let source = self.source();
+        let line_of = |frame: &InlinedFrame| Some(source.line(frame.location?));
+        let mut frames = source.inlined_frames(found.offset).into_iter();
+        let within = frames.find(|frame| line_of(frame).as_ref() == Some(line));
+        let mut callers = frames.peekable();
+        let (Some(within), Some(_)) = (within, callers.peek()) else {
+            return Ok(None);
+        };
+        let shown = |frame: &InlinedFrame| {
+            let at = frame.location?;
+            self.folded().shows(at.file).then(|| source.line(at))
+        };
+        let called_from = callers.find_map(|frame| shown(&frame));
+        Ok(within.function.map(|raw| InlinedCall {
+            function: demangle(&raw).unwrap_or(raw),
+            called_from,
+        }))
     }
 
     /// Returns the source file of a function.

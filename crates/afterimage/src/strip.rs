@@ -126,13 +126,19 @@ pub fn strip_inputs(
     without_inputs(at, monitor, stop).map_err(|why| SessionError::new(at, why))
 }
 
-fn without_inputs(
-    at: &Path,
-    monitor: &dyn Monitor,
-    stop: &AtomicBool,
-) -> Result<(Stripped, Kept), Reason> {
-    let file = TraceFile::open(at)?;
-    if let Some(recorder) = recorder(at, &file) {
+/// Returns what would stay without the program's input.
+///
+/// # Errors
+/// If there are neither counts nor a path, the recording was cut off or is damaged, or the program
+/// is still running.
+pub fn kept_without_inputs(at: &Path) -> Result<Kept, SessionError> {
+    let file = TraceFile::open(at).map_err(Reason::from);
+    let kept = file.and_then(|file| kept(at, &file));
+    kept.map_err(|why| SessionError::new(at, why))
+}
+
+fn kept(at: &Path, file: &TraceFile) -> Result<Kept, Reason> {
+    if let Some(recorder) = recorder(at, file) {
         return Err(Reason::StillRecorded(recorder));
     }
     if file.end()?.is_none() {
@@ -146,6 +152,16 @@ fn without_inputs(
     if !kept.counts && !kept.path {
         return Err(Reason::NothingToKeep(pasted(at)));
     }
+    Ok(kept)
+}
+
+fn without_inputs(
+    at: &Path,
+    monitor: &dyn Monitor,
+    stop: &AtomicBool,
+) -> Result<(Stripped, Kept), Reason> {
+    let file = TraceFile::open(at)?;
+    let kept = kept(at, &file)?;
     let meta = file.meta()?.without_inputs();
     let stripped = rewritten(
         at,

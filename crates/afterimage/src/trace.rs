@@ -265,7 +265,8 @@ const MOST_LAST: u64 = 10_000_000;
 /// The maximum number of blocks to read from a path that is not compacted. Compacting the whole
 /// path takes longer than reading this number of blocks twice.
 pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
-/// The number of blocks to read from an uncompacted path for text, which leaves out library code.
+/// The minimum number of blocks to read from an uncompacted path for the text form. This form
+/// leaves out library code, so a few blocks may have no entries.
 const FOLDED: u64 = 1_000_000;
 /// Steps of library code are left out if the next block of shown code is at least this far away.
 const FAR: u64 = 1 << 16;

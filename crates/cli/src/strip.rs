@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use afterimage::files;
-use afterimage::strip::{Stripped, strip, strip_inputs};
+use afterimage::strip::{Stripped, kept_without_inputs, strip, strip_inputs};
 use afterimage_present::size;
 use anyhow::{Context, Result, anyhow};
 
@@ -50,6 +50,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let Some(output) = &arguments.output else {
         return stripped(&arguments.file, arguments.inputs, &stop);
     };
+    if arguments.inputs {
+        kept_without_inputs(&arguments.file)?;
+    }
     copy(&arguments.file, output, &stop)?;
     let done = stripped(output, arguments.inputs, &stop);
     if done.is_err() {

@@ -89,7 +89,7 @@ pub fn serve<W: Write + Send + 'static>(
             }
             command => client.fail(
                 &request,
-                &format!("{command}: nothing is debugged yet; send launch or attach first"),
+                &format!("{command}: nothing is being debugged yet; send launch or attach first"),
             ),
         }
     }

@@ -163,7 +163,7 @@ fn narrow(state: &State) -> bool {
     memory.is_some_and(|memory| !memory.wide)
 }
 
-/// A node in execution, with the machine's state.
+/// A node being executed, with the machine's state.
 struct Running<'m> {
     ops: &'m [Op],
     code: &'m NodeCode,

@@ -234,7 +234,7 @@ impl File {
         Ok(())
     }
 
-    /// Whether the line, or one of the two lines before and after it, has code.
+    /// Whether the line, or a line at most two lines away, has code.
     fn is_near(&self, number: u32) -> bool {
         let around = number.saturating_sub(2)..=number.saturating_add(2);
         self.lines.range(around).next().is_some()

@@ -136,9 +136,9 @@ pub use trace::{
 pub use value::{bits_text, type_text, value_text};
 pub use visible::{Content, Visible};
 pub use why::{
-    LeftOut, SEARCHED, WhyBranch, WhyCsv, WhyDeath, WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyHead,
-    WhyHow, WhyLed, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression, why_head,
-    why_origin,
+    InlinedCall, LeftOut, SEARCHED, WhyBranch, WhyCsv, WhyDeath, WhyDot, WhyEnd, WhyEntry,
+    WhyFrame, WhyHead, WhyHow, WhyLed, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression,
+    why_head, why_origin,
 };
 pub use why_not::{
     WhyNotBefore, WhyNotCause, WhyNotEnd, WhyNotHop, WhyNotHow, WhyNotKind, WhyNotNeeds,

@@ -336,7 +336,6 @@ fn row(line: &str, style: Style) -> String {
     wrapped(line, style.width, 18)
 }
 
-/// Writes the number of executions left out.
 /// Variables that a line changes: their values differ between the arrival at the line and the next
 /// line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -371,6 +370,7 @@ fn changed_by_line(
     Ok(())
 }
 
+/// Writes the number of executions left out.
 fn more_instances(out: &mut dyn Write, more: u64) -> Result<(), PresentError> {
     if more > 0 {
         writeln!(

@@ -232,6 +232,18 @@ pub struct WhyFrame {
     /// Whether its function belongs to the program itself and not to a library, according to the
     /// debug information.
     pub own: bool,
+    /// The inlined call of the user's own code that had reached `place`, if there is one.
+    #[serde(skip)]
+    pub within: Option<InlinedCall>,
+}
+
+/// A call to a function that was inlined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The function.
+    pub function: String,
+    /// The nearest line of the user's own code around the call.
+    pub called_from: Option<SourceLine>,
 }
 
 impl WhyFrame {

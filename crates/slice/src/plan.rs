@@ -341,7 +341,8 @@ impl Plan {
     }
 }
 
-/// Returns the position of a taker's moves, at or after the moves of `first`.
+/// Returns the position of the first move by `first` or a later taker, or `NONE` if `own` does not
+/// accept its taker.
 fn moved_at(code: &NodeCode, first: Taker, own: impl Fn(Taker) -> bool) -> MovedAt {
     let at = code.moved.partition_point(|moved| moved.taker < first);
     let found = code.moved.get(at).filter(|moved| own(moved.taker));

@@ -116,7 +116,8 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut names = std::collections::HashSet::new();
         let mut bytes = 0;
-        // Nested inlined calls could all belong to one huge function.
+        // Limit the bytes read, because nested inlined calls could all be copies of one huge
+        // function, whose entries are read again for each of them.
         let mut origins = 64 * self.debug.size() + (1 << 20);
         for scope in function.around(at) {
             let start = found.len();

@@ -81,7 +81,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// The number of events.
+    /// The number of kinds of events.
     pub(crate) const COUNT: u32 = 4;
 }
 

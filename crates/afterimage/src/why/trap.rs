@@ -370,7 +370,10 @@ fn frame_at(
         }
         None => (None, None),
     };
+    let own = place.around.as_ref().or(place.source.as_ref());
+    let within = own.map(|line| scene.inlined_with((spot.function, op), line));
     let frame = WhyFrame {
+        within: within.transpose()?.flatten(),
         place,
         inlined: scene.inlined(spot.function, op)?,
         branch,

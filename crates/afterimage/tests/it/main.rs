@@ -86,6 +86,7 @@ fn long_work_has_a_total_and_reports_progress_up_to_it() {
     let at = recording(&folder);
     let totals = Totals::default();
     let session = Session::open_with(&at, totals.clone()).unwrap();
+    session.ensure_path().unwrap();
     session.ensure_values(&AtomicBool::new(false)).unwrap();
     for fact in ["available:@0x6d", "reaching:@0x57", "available:step"] {
         let query = DataflowQuery {

@@ -472,8 +472,9 @@ impl<'v, 'a> Absence<'v, 'a> {
         cursor.seek(execution.time).map_err(path)?;
         let before = cursor.depth();
         let next = cursor.next().map_err(path)?;
-        // A host function has no activation. If another activation replaced this one, the next step
-        // belongs to the caller, or to the host's next call.
+        // A host function has no activation. After a tail call to one, the next step belongs to the
+        // caller, or to the host's next call. After a tail call to one of the program's own
+        // functions (`replaced`), it belongs to that function.
         let replaced = self.walk.values.replaced(execution.instance)?;
         let entered = next.filter(|_| cursor.depth() > before || replaced);
         let called = entered.map(|visit| self.walk.values.path().nodes()[visit.node].function);

@@ -14,7 +14,7 @@ pub enum At {
     Part(Instance, Register, Bytes),
     /// A result of the call that ends an execution.
     Result(Instance, u32),
-    /// Bytes that an instruction wrote.
+    /// Bytes or a global that an instruction wrote.
     Written {
         /// The execution of the instruction's node.
         instance: Instance,

@@ -74,7 +74,7 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "",
             "",
             Column::gain(
-                "the same, 1.09 dependences a statement as in the paper's Table III",
+                "the same, with 1.09 dependences per statement as in the paper's Table III",
                 1,
                 Row::factor_labels_by_table,
             ),

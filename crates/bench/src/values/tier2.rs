@@ -20,8 +20,8 @@ use crate::paths::random::Random;
 const NUMBERS: u64 = 500_000;
 /// The largest number of stretches in a sample.
 const STRETCHES: usize = 2_000;
-/// The largest number of numbers in a stretch. It is twice the number by which the paper's
-/// predictors are chosen.
+/// The largest number of numbers in a stretch. It is twice the number of values on which the
+/// paper's predictors are compared.
 const STRETCH: u64 = 20_000;
 /// The compression level of zstd, which is its usual strong level.
 const LEVEL: i32 = 19;

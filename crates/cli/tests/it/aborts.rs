@@ -156,3 +156,30 @@ fn an_abort_without_output_has_no_message() {
     let expected = "aborted, at run.c:3 in check, called from run.c:4\n";
     assert!(told.starts_with(expected), "{told}");
 }
+
+#[test]
+fn a_panic_in_an_inlined_function_names_it_and_its_caller() {
+    let sandbox = Sandbox::new();
+    let source = "\
+struct Inventory(Vec<u32>);
+
+impl Inventory {
+    #[inline(always)]
+    fn value(&self, index: usize) -> u32 {
+        self.0[index]
+    }
+}
+
+fn main() {
+    let all = Inventory(vec![7, 8]);
+    let index = std::env::args().count() + 1;
+    println!(\"{}\", all.value(index));
+}
+";
+    sandbox.rust("app", source);
+    sandbox.run("record -o app.aft app.wasm");
+    let told = sandbox.ok("why app.aft").stdout;
+    let first = told.lines().next().unwrap();
+    let expected = "at app.rs:6 in app::Inventory::value, called from app.rs:13";
+    assert!(first.contains(expected), "{told}");
+}

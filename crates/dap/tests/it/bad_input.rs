@@ -86,7 +86,10 @@ fn what_is_no_request_is_answered_and_the_next_one_is_served() {
     let deep = "[".repeat(100_000);
     assert!(send(&deep).contains("is not JSON"));
     let refused = client.refused("threads", json!({}));
-    assert!(refused.contains("nothing is debugged yet"), "{refused}");
+    assert!(
+        refused.contains("nothing is being debugged yet"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     assert!(
         client
             .refused("stackTrace", json!({}))
-            .contains("nothing is debugged yet")
+            .contains("nothing is being debugged yet")
     );
     assert!(
         client

@@ -97,7 +97,7 @@ impl VectorLoad {
 
     /// Returns the result for the bytes read, which are in little-endian order. Bytes above
     /// [`bytes`](Self::bytes) are ignored. If the operator [`keeps`](Self::keeps) lanes, the other
-    /// lanes come from `into`. A lane number counts modulo the number of lanes.
+    /// lanes come from `into`. A lane number is taken modulo the number of lanes.
     pub fn make(self, loaded: u128, into: u128, lane: u8) -> u128 {
         use crate::Vector::{self, *};
 
@@ -133,7 +133,7 @@ impl VectorLoad {
 
 impl VectorStore {
     /// Returns the bytes to write, in little-endian order. Bytes above [`bytes`](Self::bytes) are
-    /// zero. A lane number counts modulo the number of lanes.
+    /// zero. A lane number is taken modulo the number of lanes.
     pub fn value(self, vector: u128, lane: u8) -> u128 {
         let lane = usize::from(lane);
         match self {

@@ -54,7 +54,7 @@ pub enum Amount {
 /// `None` if nothing was left out.
 pub type SkipFn<'s> = dyn FnMut(u64) -> Result<Option<u64>, PresentError> + 's;
 
-/// After this number of steps of library code in a row, others may be left out.
+/// After this number of consecutive steps of library code, further steps may be left out.
 const MANY: u64 = 10_000;
 
 /// The rows of steps. Consecutive steps of library code for which the same line is shown share a

@@ -132,8 +132,8 @@ impl StepRow {
         line.trim_end().to_owned()
     }
 
-    /// Returns the part of [`text`](Self::text) that fits into `room` columns. The effect has
-    /// priority.
+    /// Returns the part of [`text`](Self::text) that fits into `room` columns. If the whole text
+    /// does not fit, it is only the operator and the effect.
     pub(crate) fn text_in(&self, memories: u32, room: Option<usize>) -> String {
         let text = self.text(memories, 0);
         if room.is_none_or(|room| width(&text) <= room) {

@@ -56,7 +56,7 @@ pub enum VariableRows {
     Instances {
         /// The moments at which the variable was read.
         instances: Vec<VariableInstance>,
-        /// Whether each time was requested by number, so that the text form does not mention
+        /// Whether the user named each execution by number. If so, the text form does not mention
         /// others.
         #[serde(skip)]
         named: bool,

@@ -46,7 +46,11 @@ pub struct WhyDeath {
     pub message: Option<String>,
     /// The place where the user's own code called the library.
     pub place: WhyPlace,
-    /// The line of the user's own code that called the function of `place`.
+    /// The function of the user's own code at `place`, if it was inlined into the function of
+    /// `place`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inlined: Option<String>,
+    /// The line of the user's own code that called this function.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub called_from: Option<SourceLine>,
@@ -66,10 +70,16 @@ impl WhyDeath {
         let from = from.map_or(String::new(), |line| {
             format!(", called from {}", plain(&line.to_string()))
         });
-        let Self { what, place, .. } = self;
+        let Self {
+            what,
+            place,
+            inlined,
+            ..
+        } = self;
         let own = place.around.as_ref().or(place.source.as_ref());
         let at = own.map_or_else(|| place.at.clone(), |line| plain(&line.to_string()));
-        let function = plain(without_parameters(&place.function.name));
+        let function = inlined.as_ref().unwrap_or(&place.function.name);
+        let function = plain(without_parameters(function));
         format!("{what}{message}, at {at} in {function}{from}")
     }
 }

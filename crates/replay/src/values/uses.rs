@@ -47,7 +47,8 @@ pub struct Use {
 }
 
 impl Use {
-    /// Returns the execution of the node. Counts the node's executions to find its number.
+    /// Returns the execution of the node. Counts the node's executions to find the number of this
+    /// one.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -56,7 +56,8 @@ pub(super) struct Executed<'a> {
     /// The nodes that may call the host.
     pub of_host: Vec<usize>,
     pub throws: Vec<usize>,
-    /// The writers of each memory, global, table and memory size.
+    /// The writers of each memory. The next fields have the writers of each global, table and
+    /// memory size.
     pub stores: FxHashMap<u32, Vec<Operator>>,
     pub globals: FxHashMap<u32, Vec<Operator>>,
     pub tables: FxHashMap<u32, Vec<Operator>>,

@@ -192,10 +192,10 @@ where
     /// at the node's end. The result is empty if the instruction reads no such place, or trapped.
     /// It omits elements that do not exist.
     ///
-    /// The search distinguishes individual elements. If `memory.grow` or `table.grow` fails, it
-    /// sets the size to its old value. For elements, the search takes O(executions that have
-    /// written to the table since). For sizes, it takes O(log n). The first query reads all
-    /// operators of the functions that were executed.
+    /// The search distinguishes individual elements. A `memory.grow` or `table.grow` that failed
+    /// also counts as a writer of the size, which it left unchanged. For elements, the search takes
+    /// O(executions that have written to the table since). For sizes, it takes O(log n). The first
+    /// query reads all operators of the functions that were executed.
     ///
     /// # Errors
     /// Returns an error if the trace is damaged or incomplete, or there are more than 2^24

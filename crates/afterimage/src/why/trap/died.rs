@@ -179,6 +179,7 @@ pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<W
             what,
             message: error,
             place,
+            inlined: None,
             called_from: None,
         }));
     }
@@ -219,19 +220,23 @@ pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
 /// Describes an event in the first of some calls, or in its callees.
 fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
     let (first, outer) = own.split_first()?;
-    let caller = outer.iter().find(|frame| frame.own);
+    let line_of = |frame: &WhyFrame| {
+        let place = &frame.place;
+        place.around.clone().or_else(|| place.source.clone())
+    };
+    let within = first.within.as_ref();
+    let called = within.and_then(|call| call.called_from.clone());
+    let caller = || outer.iter().find(|frame| frame.own).and_then(line_of);
     Some(WhyDeath {
         what: what.to_owned(),
         message,
         place: first.place.clone(),
-        called_from: caller.and_then(|frame| {
-            let place = &frame.place;
-            place.around.clone().or_else(|| place.source.clone())
-        }),
+        inlined: within.map(|call| call.function.clone()),
+        called_from: called.or_else(caller),
     })
 }
 
-/// Returns the end of the output on standard error by executions of nodes after a time.
+/// Returns the end of the output that the nodes executed after a time wrote to standard error.
 fn printed_since(scene: &Scene<'_, '_>, since: u64) -> Result<String> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;

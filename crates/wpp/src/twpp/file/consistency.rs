@@ -8,7 +8,7 @@ use crate::twpp::compact::{MOST_BLOCKS, Twpp};
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
     let mut executed = 0;
     for function in &twpp.functions {
-        // Neither summand exceeds `MOST_BLOCKS`.
+        // Neither summand exceeds `MOST_BLOCKS`, so the sum does not overflow.
         executed += function.executed()?;
         if executed > MOST_BLOCKS {
             return Err("it has more blocks than a run can execute");
