@@ -354,7 +354,7 @@ mod tests {
             "{said}"
         );
         let said = sources.left_out(&["/gone/a.c"]).unwrap();
-        assert!(said.starts_with("no source file"), "{said}");
+        assert!(said.starts_with("none of the source files"), "{said}");
         assert_eq!(sources.left_out(&["here.c"]), None);
     }
 

@@ -99,7 +99,7 @@ fn no_line_is_wider_than_the_terminal() {
         "match app.aft other.aft".to_owned(),
         "diff app.aft other.aft".to_owned(),
         "simulate app.aft".to_owned(),
-        "addresses app.aft --limit 10".to_owned(),
+        "addresses app.aft --all --limit 10".to_owned(),
         "info app.aft".to_owned(),
         "info app.aft --sizes".to_owned(),
         "verify app.aft".to_owned(),
