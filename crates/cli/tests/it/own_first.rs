@@ -588,7 +588,7 @@ fn main() {
     let rows = Vec::from_iter(folded.lines());
     let number = |text: &str| text.replace(',', "").parse::<u64>().unwrap();
     let is_long = |row: &&str| row.contains(" blocks of library code");
-    let at = rows.iter().position(|row| is_long(&row)).expect(&folded);
+    let at = rows.iter().position(is_long).expect(&folded);
     let time = |row: &str| number(row.split_whitespace().next().unwrap());
     let (_, rest) = rows[at].split_once("… ").unwrap();
     let blocks = number(rest.split_once(" blocks").unwrap().0);
