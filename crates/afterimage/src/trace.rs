@@ -1,27 +1,21 @@
 //! Reports what a run executed, in order.
 
+mod bounds;
 mod last;
+mod statements;
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::error::Error;
 use std::io::Write;
-use std::mem;
 
 use afterimage_ids::FuncId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::document::{JsonLines, Listed, TakeRows, WithRows};
 use afterimage_present::{
-    CallSource, CodeOf, FoldedSteps, LineStyle, NoSources, PresentError, Scene, Sources, StepScene,
-    Stretch, Style, TraceHead, TraceLevel, absent, call_rows, calls_binary, calls_in_text, grouped,
-    leave_out_library, line_rows, lines_text, narrow, step_rows, steps_binary, steps_text,
-    trace_binary, trace_rows, trace_text, with_results,
+    CallSource, LineStyle, NoSources, Scene, Sources, Stretch, Style, TraceHead, TraceLevel,
+    absent, call_rows, calls_binary, calls_in_text, grouped, leave_out_library, line_rows,
+    lines_text, narrow, trace_binary, trace_rows, trace_text, with_results,
 };
 use afterimage_profile::{OwnFunctions, Source};
-use afterimage_replay::steps::{
-    self, Enter, MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, WantedLines,
-    Within, last_steps,
-};
+use afterimage_replay::steps::{self, Enter, Wanted, WantedLines, Within};
 use afterimage_replay::whole_path::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, Positions, RecordedPath, Unit, Visits,
     Window, time_of,
@@ -30,121 +24,16 @@ use afterimage_wpp::Visit;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+pub use self::bounds::Bounds;
+use self::bounds::{Bound, Direction, window};
 use self::last::last_shown;
 use crate::Session;
 use crate::ended::results;
 use crate::lines::{self, Lines};
 use crate::named::{NamedProgram, with_names};
-use crate::own::OwnLines;
 use crate::path::numbering;
 use crate::rows::Form;
 use crate::steps::follow;
-
-/// The bounds of a stretch of a run. A trace that goes backward begins at the later bound.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
-    /// The position at which the stretch begins. The default is the beginning of the run, or going
-    /// backward, its end.
-    pub from: Option<String>,
-    /// The position at which the stretch ends. This block or statement is included. The default is
-    /// the end of the run, or going backward, its beginning.
-    pub to: Option<String>,
-}
-
-/// The direction in which a stretch is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Backward,
-}
-
-/// A bound of a stretch: the option that gives it, and its text if it is given.
-type Bound<'t> = (&'static str, Option<&'t str>);
-
-impl Bounds {
-    /// Finds the stretch in the run.
-    ///
-    /// # Errors
-    /// If there are no such positions, or the stretch is empty.
-    pub fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
-        self.window_of(positions, Direction::Forward)
-    }
-
-    fn window_of(
-        &self,
-        positions: &Positions<'_, FileSegments>,
-        direction: Direction,
-    ) -> Result<Window> {
-        let at = |(option, text): Bound<'_>, default: &str| {
-            let text = text.unwrap_or(default);
-            let time = positions.time(text);
-            time.with_context(|| format!("{option} {text}"))
-        };
-        let [first, last] = self.in_time(direction);
-        window(at(first, "start")?, at(last, "end")?, direction)
-    }
-
-    /// Returns the stretch from one statement to another, inclusive. A time or a call stands for a
-    /// whole block.
-    fn exactly(
-        &self,
-        positions: &Positions<'_, FileSegments>,
-        level: Level,
-        direction: Direction,
-    ) -> Result<(Window, Within)> {
-        let at = |(option, text): Bound<'_>, default: &str| {
-            let text = text.unwrap_or(default);
-            let found = match level {
-                Level::Line => positions.arrived(text),
-                _ => positions.statement(text),
-            };
-            found.with_context(|| format!("{option} {text}"))
-        };
-        let [first, last] = self.in_time(direction);
-        let (first, last) = (at(first, "start")?, at(last, "end")?);
-        let window = window(first.time, last.time, direction)?;
-        if first.time == last.time && first.op.zip(last.op).is_some_and(|(a, b)| a > b) {
-            let t = grouped(last.time);
-            match direction {
-                Direction::Forward => {
-                    bail!("the stretch is empty: --from is after --to, in the same block, t={t}")
-                }
-                Direction::Backward => bail!(
-                    "the stretch is empty: --reverse goes back from --from to --to, but --from is \
-                     before --to, in the same block, t={t}: exchange them"
-                ),
-            }
-        }
-        Ok((window, Within::between(first, last)))
-    }
-
-    /// Returns the bounds in order of time.
-    fn in_time(&self, direction: Direction) -> [Bound<'_>; 2] {
-        let from = ("--from", self.from.as_deref());
-        let to = ("--to", self.to.as_deref());
-        match direction {
-            Direction::Forward => [from, to],
-            Direction::Backward => [to, from],
-        }
-    }
-}
-
-/// Returns the window from one time to another, inclusive.
-fn window(first: u64, last: u64, direction: Direction) -> Result<Window> {
-    if first > last {
-        let (first, last) = (grouped(first), grouped(last));
-        match direction {
-            Direction::Forward => {
-                bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}")
-            }
-            Direction::Backward => bail!(
-                "the stretch is empty: --reverse goes back from --from to --to, but --from is \
-                 t={last}, which is before --to, t={first}: exchange them"
-            ),
-        }
-    }
-    Ok(Window { first, last })
-}
 
 /// The kind of entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -268,29 +157,6 @@ pub(crate) const MOST_UNBUILT: u64 = 10_000_000;
 /// The minimum number of blocks to read from an uncompacted path for the text form. This form
 /// leaves out library code, so a few blocks may have no entries.
 const FOLDED: u64 = 1_000_000;
-/// Steps of library code are left out if the next block of shown code is at least this far away.
-const FAR: u64 = 1 << 16;
-/// The number of blocks right before shown code whose steps are read even so, to show the last.
-const BEFORE_SHOWN: u64 = 64;
-
-/// Returns the time of the first block of shown code between two times, or the time after them.
-fn next_shown(
-    session: &Session,
-    own: &OwnFunctions<'_>,
-    (first, last): (u64, u64),
-) -> Result<u64, Box<dyn Error + Send + Sync>> {
-    if first > last {
-        return Ok(last + 1);
-    }
-    let functions = session.program().functions.iter().map(|f| f.id);
-    let shown = functions.filter(|f| own.shows(*f)).collect();
-    let path = session.path().map_err(Box::new)?;
-    let mut visits = Visits::new(path, Window { first, last }, false, None)?;
-    visits.keep_only(shown)?;
-    let next = visits.next_visit()?;
-    Ok(next.map_or(last + 1, |visit| visit.start.max(first)))
-}
-
 impl TraceQuery {
     fn direction(&self) -> Direction {
         if self.reverse {
@@ -527,136 +393,6 @@ impl TraceQuery {
                     Target::Text(out) => ending(out, traced, &stretch, rest),
                     Target::Bin(_) | Target::Rows(_) => Ok(()),
                 }
-            })
-        })
-    }
-
-    fn statements(
-        &self,
-        shown: Shown<'_, '_>,
-        wanted: Wanted,
-        telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
-    ) -> Result<()> {
-        let unreadable = |error| PresentError::Path(Box::new(error));
-        let (traced, limit) = (shown.program.session, self.limit);
-        let Shown {
-            program,
-            positions,
-            stretch,
-            ..
-        } = shown;
-        let scene = &StepScene {
-            own: shown.own,
-            ..program.scene(shown.style)
-        };
-        let lines = (program.own.folded, program.names);
-        let lines = OwnLines::new(traced, traced.path()?, lines);
-        let code = |step: &Step| lines.of_step(program.operators, step, false);
-        let code = shown.own.map(|own| (own, &code as &CodeOf<'_>));
-        let snapshots = traced.snapshots()?;
-        follow(traced, |run, log| {
-            // Checkpoints restore less memory than snapshots.
-            let run = match run.checkpoints {
-                Some(_) => run,
-                None => Run { snapshots, ..run },
-            };
-            let mut rows = VecDeque::new();
-            let mut kept;
-            let streamed = RefCell::new(None);
-            let mut backwards;
-            let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
-            if let (Some(last), Some((own, code))) = (self.last, code) {
-                rows = Self::last_rows(traced, run, wanted, own, (last, code))?;
-                if self.reverse {
-                    rows.make_contiguous().reverse();
-                }
-                next = Box::new(|| Ok(None));
-            } else if let Some(last) = self.last {
-                kept = last_steps(run, log, wanted, last as usize)?;
-                next = if self.reverse {
-                    Box::new(|| Ok(kept.pop_back()))
-                } else {
-                    Box::new(|| Ok(kept.pop_front()))
-                };
-            } else if self.reverse {
-                let log = || {
-                    traced
-                        .file()
-                        .log()
-                        .map_err(|error| StepsError::from(MachineError::from(error)))
-                };
-                backwards = ReverseSteps::new(run, log, wanted)?;
-                next = Box::new(|| backwards.next().map_err(unreadable));
-            } else {
-                streamed.replace(Some(Steps::new(run, log, wanted)?));
-                next = Box::new(|| match &mut *streamed.borrow_mut() {
-                    Some(steps) => steps.next().map_err(unreadable),
-                    None => Ok(None),
-                });
-            }
-            let mut skip = |time: u64| {
-                let (Some(own), true) = (shown.own, streamed.borrow().is_some()) else {
-                    return Ok(None);
-                };
-                let all = wanted.window;
-                let until =
-                    next_shown(traced, own, (time + 1, all.last)).map_err(PresentError::Path)?;
-                let first = until.saturating_sub(BEFORE_SHOWN);
-                if first <= time + FAR {
-                    return Ok(None);
-                }
-                let window = Window { first, ..all };
-                let log = traced
-                    .file()
-                    .log()
-                    .map_err(|error| unreadable(StepsError::from(MachineError::from(error))))?;
-                let steps = Steps::new(run, log, Wanted { window, ..wanted });
-                streamed.replace(Some(steps.map_err(unreadable)?));
-                Ok(Some(until - 1))
-            };
-            let (level, length) = (wanted.level, traced.path()?.length());
-            telling(&mut |to| {
-                match to {
-                    Target::Bin(out) => steps_binary(out, scene, &mut next, level, stretch, limit)?,
-                    Target::Rows(to) => {
-                        let head = TraceHead::of_steps(scene, level, stretch, length);
-                        step_rows(to, head, scene, &mut next, limit)?
-                    }
-                    Target::Text(out) => {
-                        let mut first = None;
-                        let mut next = || {
-                            let step = next()?;
-                            if let Some(Step { time, op, .. }) = step {
-                                first.get_or_insert((time, op));
-                            }
-                            Ok(step)
-                        };
-                        let mut rows = FoldedSteps::new(&mut next, code.map(|(_, code)| code))
-                            .after(mem::take(&mut rows))
-                            .skipping(&mut skip);
-                        let level = (level, stretch.window.last);
-                        let next = steps_text(out, scene, &mut rows, level, limit)?;
-                        let Some(Step {
-                            time, function, op, ..
-                        }) = next
-                        else {
-                            return ending(out, traced, stretch, None);
-                        };
-                        let exact = op.map(|op| positions.written(function, op, time));
-                        let exact = exact.transpose()?.flatten();
-                        let goes_on = first.is_none_or(|(begun, operator)| {
-                            begun != time || exact.is_some() && operator != op
-                        });
-                        if goes_on {
-                            let next = exact.unwrap_or_else(|| time.to_string());
-                            ending(out, traced, stretch, Some(Rest { next, count: None }))?;
-                        } else {
-                            // A continuation from this position would show the same lines again.
-                            writeln!(out, "… and more: see them with --limit N, or --limit all")?;
-                        }
-                    }
-                }
-                Ok(())
             })
         })
     }

@@ -6,17 +6,15 @@ use std::collections::{BTreeMap, HashMap};
 use afterimage_analyses::slices::{Criterion, Nearby, Reach, Through, Visibility, Want, nearest};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
-use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_replay::values::{
     Controller, Controllers, Execution, HostReads, Instance, Kind, Origin, RecordedValues,
-    Statement, moves, operands, reads, recorded_epochs, recorded_values,
+    Statement, moves, operands, reads,
 };
-use afterimage_replay::whole_path::recorded_path;
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
+use crate::common::recorded::Recorded;
 
 /// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 3000;
@@ -387,34 +385,14 @@ impl Graph {
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
-    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-    let module = file.module().unwrap();
-    let program = Program::parse(&module).unwrap();
-    let Some(path) = recorded_path(&file, &program).unwrap() else {
+    let Some(recorded) = Recorded::short(sandbox, MOST) else {
         return;
     };
-    if !(1..=MOST).contains(&path.length()) {
-        return;
-    }
-    let Some(epochs) = recorded_epochs(&file, &path).unwrap() else {
-        return;
-    };
-    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
-    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
-    let run = Run {
-        program: &program,
-        module: &module,
-        path: &path,
-        continuations: &path.segments().directory().continuations,
-        stopped: file
-            .end()
-            .unwrap()
-            .and_then(|end| stopped_before(&program, &module, &end)),
-        checkpoints: checkpoints.as_ref(),
-        snapshots: None,
-        progress: &|_| {},
-    };
-    let host = HostReads::new(&values, run, file.clone());
+    let (program, module) = (recorded.program(), recorded.bytes());
+    let path = recorded.path().unwrap();
+    let values = recorded.values().unwrap();
+    let run = recorded.run_from_checkpoints().unwrap();
+    let host = HostReads::new(&values, run, recorded.file().clone());
     let (mut calls, mut starts) = (HashMap::new(), Vec::new());
     let mut cursor = path.cursor();
     while let Some(visit) = cursor.next().unwrap() {
@@ -427,7 +405,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
     }
     let mut writes = HashMap::new();
     for function in &program.functions {
-        for (op, _, operator) in program.operators(&module, function) {
+        for (op, _, operator) in program.operators(module, function) {
             let name = format!("{operator:?}");
             let memory = ["MemoryFill", "MemoryInit", "MemoryCopy"];
             let is_store = memory.iter().any(|one| name.starts_with(one))
@@ -438,8 +416,8 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
     let listed = Listed {
         values: &values,
         host: &host,
-        program: &program,
-        controllers: Controllers::new(&program),
+        program,
+        controllers: Controllers::new(program),
         calls,
         writes,
     };
@@ -457,7 +435,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
             let instance = starts[half + random.below(starts.len() - half)];
             let blocks = &path.nodes()[instance.node].blocks;
             let compiled = values.compiled(instance.node).unwrap();
-            let statements = Statement::all(&program, &compiled.code, blocks);
+            let statements = Statement::all(program, &compiled.code, blocks);
             let block = random.below(blocks.len());
             let (want, vertex) = match statements.len() {
                 0 => (
@@ -489,7 +467,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         for coarse in [false, true] {
             let mut each = |function, op| place(coarse, function, op);
             let most = (usize::MAX, usize::MAX);
-            let found = nearest(&host, &module, &criteria, &mut each, most).unwrap();
+            let found = nearest(&host, module, &criteria, &mut each, most).unwrap();
             assert!(!found.cut && found.lines.is_sorted_by_key(|one| one.distance));
             let distances = graph.distances(&from, coarse);
             println!("{criteria:?} {coarse}");

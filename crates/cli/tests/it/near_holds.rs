@@ -4,15 +4,12 @@
 use afterimage_analyses::slices::{
     Criterion, Follows, Reach, Slice, Through, Visibility, Want, backward, near, nearest,
 };
-use afterimage_program::Program;
-use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
-use afterimage_replay::values::{HostReads, Kind, Statement, recorded_epochs, recorded_values};
-use afterimage_replay::whole_path::recorded_path;
+use afterimage_replay::values::{HostReads, Kind, Statement};
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
+use crate::common::recorded::Recorded;
 
 /// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 5000;
@@ -77,41 +74,21 @@ fn near_slices_of_programs_with_exceptions_tables_atomics_and_copies() {
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
-    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-    let module = file.module().unwrap();
-    let program = Program::parse(&module).unwrap();
-    let Some(path) = recorded_path(&file, &program).unwrap() else {
+    let Some(recorded) = Recorded::short(sandbox, MOST) else {
         return;
     };
-    if !(1..=MOST).contains(&path.length()) {
-        return;
-    }
-    let Some(epochs) = recorded_epochs(&file, &path).unwrap() else {
-        return;
-    };
-    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
-    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
-    let run = Run {
-        program: &program,
-        module: &module,
-        path: &path,
-        continuations: &path.segments().directory().continuations,
-        stopped: file
-            .end()
-            .unwrap()
-            .and_then(|end| stopped_before(&program, &module, &end)),
-        checkpoints: checkpoints.as_ref(),
-        snapshots: None,
-        progress: &|_| {},
-    };
-    let host = HostReads::new(&values, run, file.clone());
+    let (program, module) = (recorded.program(), recorded.bytes());
+    let path = recorded.path().unwrap();
+    let values = recorded.values().unwrap();
+    let run = recorded.run_from_checkpoints().unwrap();
+    let host = HostReads::new(&values, run, recorded.file().clone());
     let mut random = SplitMix64(path.length());
     for _ in 0..ASKED {
         let time = 1 + random.below(path.length() as usize) as u64;
         let instance = values.at(time).unwrap().expect("an execution");
         let node = &path.nodes()[instance.node];
         let compiled = values.compiled(instance.node).unwrap();
-        let statements = Statement::all(&program, &compiled.code, &node.blocks);
+        let statements = Statement::all(program, &compiled.code, &node.blocks);
         let mut wants = Vec::new();
         if !statements.is_empty() {
             let (_, one) = statements[random.below(statements.len())];
@@ -123,7 +100,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         wants.push(Want::Block(random.below(node.blocks.len())));
         wants.push(Want::Variable(0));
         for want in wants {
-            distances(&host, &module, (instance.time, want), all);
+            distances(&host, module, (instance.time, want), all);
             for depth in [0, 1, 2, 3, 7] {
                 let criterion = Criterion {
                     start: instance.time,
@@ -132,12 +109,12 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
                 };
                 let criteria = [criterion];
                 for follows in FOLLOWS {
-                    let found = near(&host, &module, follows, &criteria, 100_000).unwrap();
+                    let found = near(&host, module, follows, &criteria, 100_000).unwrap();
                     let Some(found) = found else {
                         all.left += 1;
                         continue;
                     };
-                    let log = file.log().unwrap();
+                    let log = recorded.log().unwrap();
                     let expected = backward(run, log, follows, criteria.to_vec()).unwrap();
                     assert_eq!(found, expected, "{criteria:?} {follows:?}");
                     all.near += 1;

@@ -7,15 +7,12 @@ use afterimage_analyses::slices::{
     Algorithm, Criterion, Direction, Edge, Follows, Operator, Origin, Question, Reach, Want,
     answer, by_statements, exercised_of, reachable,
 };
-use afterimage_program::Program;
-use afterimage_replay::steps::{Run, recorded_checkpoints, stopped_before};
-use afterimage_replay::values::{Kind, Statement, recorded_epochs, recorded_values};
-use afterimage_replay::whole_path::recorded_path;
+use afterimage_replay::values::{Kind, Statement};
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_trace::TraceFile;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
+use crate::common::recorded::Recorded;
 
 /// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 2000;
@@ -74,32 +71,14 @@ fn reached(
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
-    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-    let module = file.module().unwrap();
-    let program = Program::parse(&module).unwrap();
-    let Some(path) = recorded_path(&file, &program).unwrap() else {
+    let Some(recorded) = Recorded::short(sandbox, MOST) else {
         return;
     };
-    if !(1..=MOST).contains(&path.length()) {
-        return;
-    }
-    let Some(epochs) = recorded_epochs(&file, &path).unwrap() else {
-        return;
-    };
-    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
-    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
-    let end = file.end().unwrap();
-    let run = Run {
-        program: &program,
-        module: &module,
-        path: &path,
-        continuations: &path.segments().directory().continuations,
-        stopped: end.and_then(|end| stopped_before(&program, &module, &end)),
-        checkpoints: checkpoints.as_ref(),
-        snapshots: None,
-        progress: &|_| {},
-    };
-    let log = || file.log().unwrap();
+    let program = recorded.program();
+    let path = recorded.path().unwrap();
+    let values = recorded.values().unwrap();
+    let run = recorded.run_from_checkpoints().unwrap();
+    let log = || recorded.log().unwrap();
     let mut random = SplitMix64(path.length());
     let mut before: Option<Origin> = None;
     for _ in 0..ASKED {
@@ -107,7 +86,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         let instance = values.at(time).unwrap().expect("an execution");
         let node = &path.nodes()[instance.node];
         let compiled = values.compiled(instance.node).unwrap();
-        let statements = Statement::all(&program, &compiled.code, &node.blocks);
+        let statements = Statement::all(program, &compiled.code, &node.blocks);
         let mut asked = vec![
             (Want::Variable(0), Vec::new()),
             (Want::Block(random.below(node.blocks.len())), Vec::new()),

@@ -70,7 +70,9 @@ fn with_an_output_the_recording_stays() {
     // A recording that cannot be stripped leaves no copy.
     sandbox.run("record -o new.aft hello.wat");
     let words = "strip --inputs new.aft -o none.aft";
-    sandbox.run(words).is_refusal(words, 125, &["afterimage profile new.aft"]);
+    sandbox
+        .run(words)
+        .is_refusal(words, 125, &["afterimage profile new.aft"]);
     assert!(!sandbox.path("none.aft").exists());
 }
 

@@ -11,19 +11,19 @@ use afterimage_analyses::why::{
 };
 use afterimage_ids::{BlockId, FuncId, OpId};
 use afterimage_profile::{Stop, stops};
-use afterimage_program::{BlockKind, Callee, OperatorIndex, Program, ValueDef};
-use afterimage_replay::steps::{Range, Run, recorded_checkpoints, stopped_before};
+use afterimage_program::{BlockKind, Callee, OperatorIndex, ValueDef};
+use afterimage_replay::steps::Range;
 use afterimage_replay::values::{
     Bits, Controllers, HostReads, Instance, Kind, Origin, RecordedValues, Statement, Types,
-    of_statement, recorded_epochs, recorded_values,
+    of_statement,
 };
-use afterimage_replay::whole_path::recorded_path;
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::TraceFile;
 use wasmparser::Operator;
 
 use crate::common::Sandbox;
 use crate::common::generated::{each_with_values, seeds};
+use crate::common::recorded::Recorded;
 
 /// The maximum number of blocks. Longer runs are left out.
 const MOST: u64 = 5000;
@@ -285,43 +285,30 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
 }
 
 fn asked(sandbox: &Sandbox, all: &mut Compared, ask: impl FnOnce(&mut Scene<'_, '_>)) {
-    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-    let module = file.module().unwrap();
-    let program = Program::parse(&module).unwrap();
-    let path = recorded_path(&file, &program).unwrap().unwrap();
-    if path.length() > MOST {
+    let recorded = Recorded::open(sandbox);
+    if recorded.path().unwrap().length() > MOST {
         return;
     }
-    let epochs = recorded_epochs(&file, &path).unwrap().unwrap();
-    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
-    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
+    let (program, module, file) = (recorded.program(), recorded.bytes(), recorded.file());
+    let values = recorded.values().unwrap();
+    let run = recorded.run_from_checkpoints().unwrap();
     let end = file.end().unwrap().unwrap();
-    let run = Run {
-        program: &program,
-        module: &module,
-        path: &path,
-        continuations: &path.segments().directory().continuations,
-        stopped: stopped_before(&program, &module, &end),
-        checkpoints: checkpoints.as_ref(),
-        snapshots: None,
-        progress: &|_| {},
-    };
-    let controllers = Controllers::new(&program);
+    let controllers = Controllers::new(program);
     let mut scene = Scene {
         walk: Walk {
             values: &values,
-            program: &program,
+            program,
         },
-        module: &module,
+        module,
         controllers: &controllers,
-        types: Types::new(&program, &module),
+        types: Types::new(program, module),
         host: HostReads::new(&values, run, file.clone()),
-        file: &file,
-        stopped: stops(&program, &OperatorIndex::new(&program, &module), &end)
+        file,
+        stopped: stops(program, &OperatorIndex::new(program, module), &end)
             .unwrap()
             .into_iter()
             .next(),
-        initial: State::of_module(&program, &module).unwrap().0,
+        initial: State::of_module(program, module).unwrap().0,
         random: SplitMix64(17),
         compared: std::mem::take(all),
     };

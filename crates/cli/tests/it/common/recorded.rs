@@ -2,9 +2,9 @@
 
 use std::ops::Deref;
 
-use afterimage_replay::Recording;
 use afterimage_replay::steps::{FileCheckpoints, Run};
 use afterimage_replay::whole_path::FileSegments;
+use afterimage_replay::{Recording, RecordingError};
 
 use crate::common::Sandbox;
 
@@ -25,6 +25,20 @@ impl Recorded {
         let recording = Recording::open(&sandbox.path("run.aft")).unwrap();
         recording.path().expect("a path");
         Self(recording)
+    }
+
+    /// Opens `run.aft` in a sandbox, if it has values and between one and `most` blocks.
+    pub fn short(sandbox: &Sandbox, most: u64) -> Option<Self> {
+        let recording = Recording::open(&sandbox.path("run.aft")).unwrap();
+        let length = match recording.path() {
+            Err(RecordingError::NoPath) => return None,
+            path => path.unwrap().length(),
+        };
+        match recording.epochs() {
+            Err(RecordingError::NoValues) => return None,
+            epochs => epochs.unwrap(),
+        };
+        (1..=most).contains(&length).then_some(Self(recording))
     }
 
     /// Returns its run, to be followed from its beginning or from these checkpoints.
