@@ -243,8 +243,10 @@ fn holder(file: &File) -> Option<u32> {
         let found = place?.rsplit(':').next()? == inode;
         (found && kind? == "FLOCK" && access? == "WRITE").then(|| process?.parse().ok())?
     });
-    // Files on two devices may share a number. The holder is then unknown.
-    holders.next().filter(|_| holders.next().is_none())
+    // A lock may be listed twice if other locks change meanwhile. Files on two devices may share a
+    // number: the holder is then unknown.
+    let holder = holders.next()?;
+    holders.all(|other| other == holder).then_some(holder)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -130,7 +130,12 @@ fn who_writes_a_file_is_told() {
     );
     out.commit().unwrap();
     drop(out);
-    assert_eq!(writer(&path).unwrap(), None);
+    // Another test may be starting a process, which inherits the lock until its program is loaded.
+    let released = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        writer(&path).unwrap().is_none()
+    });
+    assert!(released);
 }
 
 /// Asking who writes a file takes the file's lock for a moment.
