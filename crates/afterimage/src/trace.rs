@@ -2,6 +2,7 @@
 
 mod bounds;
 mod last;
+mod skip;
 mod statements;
 
 use std::io::Write;

@@ -4,16 +4,16 @@ use std::collections::{HashSet, VecDeque};
 
 use afterimage_present::{CodeOf, FoldedSteps, ShownStep, Stretch};
 use afterimage_profile::OwnFunctions;
-use afterimage_replay::steps::{Run, Steps, Wanted};
+use afterimage_replay::steps::{Run, Wanted};
 use afterimage_replay::whole_path::PathFileError;
 use afterimage_replay::whole_path::{FileSegments, Unit, Window, last, time_of};
 use afterimage_trace::Kind;
 use anyhow::{Context, Result};
 
 use super::TraceQuery;
+use super::skip::SkippingSteps;
 use crate::Session;
 use crate::early::{early, ensure_for_questions, is_long};
-use crate::rows::next_of;
 
 impl TraceQuery {
     /// Like [`use_words`](Self::use_words), but for the last steps of a run that is long or has
@@ -61,9 +61,11 @@ impl TraceQuery {
             .max(all.last.saturating_sub(enough.saturating_mul(4)));
         loop {
             let window = Window { first, ..all };
-            let mut steps = Steps::new(run, session.file().log()?, Wanted { window, ..wanted })?;
-            let mut next = || next_of(steps.next());
-            let mut rows = FoldedSteps::new(&mut next, Some(code)).last(enough as usize)?;
+            let wanted = Wanted { window, ..wanted };
+            let steps = SkippingSteps::new(session, Some(own), run, (wanted, false))?;
+            let (mut next, mut skip) = (|| steps.next(), |time| steps.skip(time));
+            let rows = FoldedSteps::new(&mut next, Some(code)).skipping(&mut skip);
+            let mut rows = rows.last(enough as usize)?;
             if rows.len() as u64 == enough {
                 rows.pop_front();
                 return Ok(rows);

@@ -1,47 +1,18 @@
 //! Shows executed statements, and accesses to memory.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::error::Error;
 use std::mem;
 
 use afterimage_present::{
     CodeOf, FoldedSteps, PresentError, StepScene, TraceHead, step_rows, steps_binary, steps_text,
 };
-use afterimage_profile::OwnFunctions;
-use afterimage_replay::steps::{
-    MachineError, ReverseSteps, Run, Step, Steps, StepsError, Wanted, last_steps,
-};
-use afterimage_replay::whole_path::{Visits, Window};
+use afterimage_replay::steps::{Run, Step, Wanted, last_steps};
 use anyhow::Result;
 
+use super::skip::SkippingSteps;
 use super::{Rest, Shown, Target, TraceQuery, ending};
-use crate::Session;
 use crate::own::OwnLines;
 use crate::steps::follow;
-
-/// Steps of library code are left out if the next block of shown code is at least this far away.
-const FAR: u64 = 1 << 16;
-/// The number of blocks right before shown code whose steps are read even so, to show the last.
-const BEFORE_SHOWN: u64 = 64;
-
-/// Returns the time of the first block of shown code between two times, or the time after them.
-fn next_shown(
-    session: &Session,
-    own: &OwnFunctions<'_>,
-    (first, last): (u64, u64),
-) -> Result<u64, Box<dyn Error + Send + Sync>> {
-    if first > last {
-        return Ok(last + 1);
-    }
-    let functions = session.program().functions.iter().map(|f| f.id);
-    let shown = functions.filter(|f| own.shows(*f)).collect();
-    let path = session.path().map_err(Box::new)?;
-    let mut visits = Visits::new(path, Window { first, last }, false, None)?;
-    visits.keep_only(shown)?;
-    let next = visits.next_visit()?;
-    Ok(next.map_or(last + 1, |visit| visit.start.max(first)))
-}
 
 impl TraceQuery {
     /// Writes the steps of the wanted part of the run.
@@ -51,7 +22,6 @@ impl TraceQuery {
         wanted: Wanted,
         telling: impl FnOnce(&mut dyn FnMut(Target<'_>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
-        let unreadable = |error| PresentError::Path(Box::new(error));
         let (traced, limit) = (shown.program.session, self.limit);
         let Shown {
             program,
@@ -76,8 +46,7 @@ impl TraceQuery {
             };
             let mut rows = VecDeque::new();
             let mut kept;
-            let streamed = RefCell::new(None);
-            let mut backwards;
+            let (mut read, mut reading) = (None, None::<&SkippingSteps<'_>>);
             let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
             if let (Some(last), Some((own, code))) = (self.last, code) {
                 rows = Self::last_rows(traced, run, wanted, own, (last, code))?;
@@ -92,42 +61,14 @@ impl TraceQuery {
                 } else {
                     Box::new(|| Ok(kept.pop_front()))
                 };
-            } else if self.reverse {
-                let log = || {
-                    traced
-                        .file()
-                        .log()
-                        .map_err(|error| StepsError::from(MachineError::from(error)))
-                };
-                backwards = ReverseSteps::new(run, log, wanted)?;
-                next = Box::new(|| backwards.next().map_err(unreadable));
             } else {
-                streamed.replace(Some(Steps::new(run, log, wanted)?));
-                next = Box::new(|| match &mut *streamed.borrow_mut() {
-                    Some(steps) => steps.next().map_err(unreadable),
-                    None => Ok(None),
-                });
+                let wanted = (wanted, self.reverse);
+                let steps = read.insert(SkippingSteps::new(traced, shown.own, run, wanted)?);
+                let steps = &*steps;
+                next = Box::new(|| steps.next());
+                reading = Some(steps);
             }
-            let mut skip = |time: u64| {
-                let (Some(own), true) = (shown.own, streamed.borrow().is_some()) else {
-                    return Ok(None);
-                };
-                let all = wanted.window;
-                let until =
-                    next_shown(traced, own, (time + 1, all.last)).map_err(PresentError::Path)?;
-                let first = until.saturating_sub(BEFORE_SHOWN);
-                if first <= time + FAR {
-                    return Ok(None);
-                }
-                let window = Window { first, ..all };
-                let log = traced
-                    .file()
-                    .log()
-                    .map_err(|error| unreadable(StepsError::from(MachineError::from(error))))?;
-                let steps = Steps::new(run, log, Wanted { window, ..wanted });
-                streamed.replace(Some(steps.map_err(unreadable)?));
-                Ok(Some(until - 1))
-            };
+            let mut skip = |time| reading.map_or(Ok(None), |steps| steps.skip(time));
             let (level, length) = (wanted.level, traced.path()?.length());
             telling(&mut |to| {
                 match to {

@@ -49,9 +49,9 @@ pub enum Amount {
     Blocks(u64),
 }
 
-/// Leaves out steps of library code that executes many blocks after a time. The next steps are those
-/// right before the library code ends. Returns the last time at which it executes a block, or
-/// `None` if nothing was left out.
+/// Leaves out steps of library code that executes many blocks after a time, in the direction of the
+/// steps. The next steps are those right before the library code ends. Returns the last time at
+/// which it executes a block, or `None` if nothing was left out.
 pub type SkipFn<'s> = dyn FnMut(u64) -> Result<Option<u64>, PresentError> + 's;
 
 /// After this number of consecutive steps of library code, further steps may be left out.
@@ -139,7 +139,7 @@ impl<'s> FoldedSteps<'s> {
                         && let Some(skip) = &mut self.skip
                         && let Some(end) = skip(next.time)?
                     {
-                        blocks = Some(end + 1 - step.time);
+                        blocks = Some(end.abs_diff(step.time) + 1);
                         last = None;
                     } else {
                         last = Some(next);
