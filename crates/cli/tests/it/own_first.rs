@@ -596,4 +596,28 @@ fn main() {
     // The user's code goes on right after these blocks.
     let after = time(rows[at]) + blocks;
     assert_eq!(time(rows[at + 1]), after, "{folded}");
+    // The other ways to ask leave out the same blocks.
+    let is_row = |row: &&str| row.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let rows = |words: &str| {
+        let text = sandbox.ok(&format!("trace app.aft --level statement {words}"));
+        Vec::from_iter(text.stdout.lines().filter(is_row).map(str::to_owned))
+    };
+    let forward = rows("--limit all");
+    let from_long = forward.iter().rev().position(|row| is_long(&row.as_str()));
+    for count in [1, from_long.unwrap() + 1, from_long.unwrap() + 20] {
+        let expected = &forward[forward.len().saturating_sub(count)..];
+        assert_eq!(rows(&format!("--last {count}")), expected, "{count}");
+    }
+    let lengths = |rows: &[String]| {
+        let long = rows.iter().filter_map(|row| {
+            let (amount, _) = row.split_once(" blocks of library code")?;
+            Some(number(amount.split_once("… ")?.1))
+        });
+        Vec::from_iter(long)
+    };
+    let reversed = rows("--limit all --reverse");
+    assert_eq!(reversed.len(), forward.len());
+    let mut back = lengths(&reversed);
+    back.reverse();
+    assert_eq!(back, lengths(&forward));
 }
