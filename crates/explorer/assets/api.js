@@ -37,8 +37,21 @@ export async function ask(command, options = {}, view) {
   const query = parameters(options);
   const stop = view ? replacing(view) : new AbortController();
   asking += 1;
-  try { return await answer(command, query, stop, view, (given, ms) => { for (const hear of heard) hear(given, ms); }); } finally { asking -= 1; }
+  try {
+    const awaited = ahead;
+    if (awaited && view) {
+      // The answer may be on its way. Otherwise, this question comes first.
+      if (awaited.key === `${command}?${query}`) {
+        const known = await Promise.race([awaited.answer.catch(() => null), replaced(stop)]);
+        if (known) return known;
+      } else awaited.stop.abort();
+    }
+    return await answer(command, query, stop, view, (given, ms) => { for (const hear of heard) hear(given, ms); });
+  } finally { asking -= 1; }
 }
+
+/** Fails when a question is replaced. @param {AbortController} stop @returns {Promise<never>} */
+const replaced = (stop) => new Promise((_, fail) => stop.signal.addEventListener("abort", () => fail(gone(stop))));
 
 /** Returns the parameters of a question. @param {Record<string, string | number | boolean | null | undefined>} options */
 function parameters(options) {
@@ -64,7 +77,15 @@ function replacing(view) {
  * @param {Record<string, string | number | boolean | null | undefined>} options
  * @returns {Promise<Answer>}
  */
-export const askAhead = (command, options) => answer(command, parameters(options), replacing("ahead"), "ahead", () => {});
+export async function askAhead(command, options) {
+  const query = parameters(options);
+  const stop = replacing("ahead");
+  const asked = { key: `${command}?${query}`, stop, answer: answer(command, query, stop, "ahead", () => {}) };
+  ahead = asked;
+  try { return await asked.answer; } finally { if (ahead === asked) ahead = null; }
+}
+/** The question that was asked ahead, until it is answered. @type {{ key: string, stop: AbortController, answer: Promise<Answer> } | null} */
+let ahead = null;
 
 /** @param {string} command @param {URLSearchParams} query @param {AbortController} stop @param {string | undefined} view @param {(answer: Answer, ms: number) => void} hear @returns {Promise<Answer>} */
 async function answer(command, query, stop, view, hear) {

@@ -72,7 +72,8 @@ async function foresee() {
     }
   } catch { /* the move itself shows why it is impossible */ }
 }
-onmoment(() => void foresee());
+// Painting comes first.
+onmoment(() => requestAnimationFrame(() => setTimeout(() => void foresee())));
 
 /** Moves out of the call. @param {boolean} back to the place of the call */
 export const out = (back) => moved(async () => {

@@ -211,7 +211,11 @@ impl Shared {
             };
         }
         match asset(path) {
-            Some(asset) => Response::of(asset.content_type, asset.bytes),
+            // The address has a new token whenever the server is started.
+            Some(asset) => Response {
+                is_kept: !asset.content_type.starts_with("text/html"),
+                ..Response::of(asset.content_type, asset.bytes)
+            },
             None => Response::refused(404, "the page has no such part; reload it"),
         }
     }

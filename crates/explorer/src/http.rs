@@ -74,6 +74,8 @@ pub(crate) struct Response {
     /// Further headers. Their values are plain text.
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
+    /// Whether the browser may keep the response, for as long as the address is valid.
+    pub is_kept: bool,
 }
 
 impl Response {
@@ -84,6 +86,7 @@ impl Response {
             content_type,
             headers: Vec::new(),
             body: body.into(),
+            is_kept: false,
         }
     }
 
@@ -95,6 +98,7 @@ impl Response {
             content_type: "application/json",
             headers: Vec::new(),
             body: body.into(),
+            is_kept: false,
         }
     }
 
@@ -126,6 +130,10 @@ impl Response {
             self.body.len(),
             if keeps { "keep-alive" } else { "close" },
         );
+        head.push_str(match self.is_kept {
+            true => "Cache-Control: private, max-age=86400, immutable\r\n",
+            false => "Cache-Control: no-store\r\n",
+        });
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -145,8 +153,7 @@ Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'
 X-Content-Type-Options: nosniff\r\n\
 Referrer-Policy: no-referrer\r\n\
 Cross-Origin-Resource-Policy: same-origin\r\n\
-Cross-Origin-Opener-Policy: same-origin\r\n\
-Cache-Control: no-store\r\n";
+Cross-Origin-Opener-Policy: same-origin\r\n";
 
 /// A connection, and the bytes of the next request that have arrived.
 pub(crate) struct Connection {
