@@ -12,7 +12,7 @@ use afterimage_profile::SourceLine;
 pub use csv::WhyCsv;
 pub use dot::WhyDot;
 pub use expression::expression;
-pub use json::{WhyDeath, WhyHead, why_head};
+pub use json::{WhyDeath, WhyHead, WhyInLine, why_head};
 pub use origin::{SEARCHED, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -429,6 +429,22 @@ impl WhyText<'_> {
             }
             WhyEntry::End(end) => self.end(end),
         }
+    }
+
+    /// Writes how to ask about the other numbers of a line of output.
+    ///
+    /// # Errors
+    /// If the text cannot be written.
+    pub fn in_line(&mut self, in_line: &WhyInLine) -> Result<(), PresentError> {
+        let WhyInLine {
+            numbers,
+            before,
+            option,
+            at,
+        } = in_line;
+        let remark = format!("the last of the line's {} numbers; for {before}", grouped(*numbers));
+        let command = format!("afterimage why {} {option} {at}", self.file);
+        self.hint(&remark, &command)
     }
 
     /// Whether all steps of an entry are in libraries, so that they are folded.

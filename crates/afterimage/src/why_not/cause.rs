@@ -222,9 +222,7 @@ fn decided(
         value,
         place: Some(spot),
         spot: Some(spot),
-        prelude: Vec::new(),
-        written: None,
-        death: None,
+        ..Start::default()
     };
     Ok((shown, Some(start)))
 }

@@ -148,7 +148,7 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     let starts = Vec::from_iter(std::iter::once(0).chain(starts.map(|(at, _)| at + 1)));
     let last = starts.iter().rfind(|start| **start < output.len()).unwrap();
     let mut named = vec![
-        ("line:last".to_owned(), *last),
+        ("line:last:1".to_owned(), *last),
         ("line:last:4".to_owned(), last + 3),
     ];
     for line in [1, 2, 7, 20] {

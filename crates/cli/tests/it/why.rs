@@ -143,8 +143,11 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
         assert_eq!(end(&told), input, "{words}: {told:#?}");
         assert_eq!(told[0]["schema"], "afterimage/why/2");
     }
+    // A line stands for its number.
+    let told = sandbox.ok("why app.aft --stdout line:1").stdout;
+    assert_eq!(told, sandbox.ok("why app.aft --stdout 3").stdout);
     // The first byte of the line is a constant of the program.
-    let told = lines(&sandbox, "why app.aft --stdout line:1 --format json");
+    let told = lines(&sandbox, "why app.aft --stdout line:1:1 --format json");
     assert!(matches!(end(&told).0, "constant" | "data"), "{told:#?}");
     sandbox.refused("why app.aft --stdout 6", 125, &["--stdout 6", "6 bytes"]);
     sandbox.refused("why app.aft --stdout line:2", 125, &["line:2", "1 line"]);
@@ -312,7 +315,8 @@ fn without_a_start_a_failure_is_explained() {
     let parts = ["the run returned", "nothing failed", question];
     sandbox.refused("why app.aft", 125, &parts);
     let told = sandbox.ok(&question["afterimage ".len()..]).stdout;
-    assert!(told.starts_with("byte 0 of standard output"), "{told}");
+    // The digits are a word of the input, and the line's only number.
+    assert!(told.starts_with("byte 3 of standard output"), "{told}");
     sandbox.wasm(
         "exits.wasm",
         r#"(module
@@ -461,6 +465,47 @@ fn a_slice_by_line_has_all_its_statements() {
             .contains("'--annotate' cannot be used with '--limit"),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_line_stands_for_its_last_number() {
+    let sandbox = Sandbox::new();
+    let source = r#"
+fn main() {
+    let got = std::env::args().count() as u32;
+    let (price, cents) = (got * 20, got * 12_507);
+    println!("no number in u32");
+    println!("Ben u32 has {} of -{price}\nthe end", price + 4);
+    println!("at {:08.3}, due {}.{:02}", f64::from(got) * 4.958, cents / 100, cents % 100);
+}
+"#;
+    sandbox.rust("app", source);
+    sandbox.ok("record app.wasm");
+    let told = |at: &str| sandbox.ok(&format!("why app.aft --stdout {at}")).stdout;
+    let begins = |at: &str, begin: &str| {
+        let told = told(at);
+        assert!(told.starts_with(begin), "{at}: {told}");
+        told
+    };
+    let first = told("line:1");
+    assert!(first.starts_with("byte 0 of standard output, 'n'"), "{first}");
+    let several = begins("line:2", "20, printed as \"-20\" in \"Ben u32 has 24 of -20\"");
+    let another =
+        "the last of the line's 2 numbers; for 24:\n        afterimage why app.aft --stdout line:2:13\n";
+    let one_line = another.replace(":\n        ", ": ");
+    assert!(several.contains(another) || several.contains(&one_line), "{several}");
+    let before = begins("line:2:13", "24, printed as \"24\"");
+    assert!(!before.contains("numbers"), "{before}");
+    // A line and its first column differ.
+    begins("line:last", "12507, printed as \"125.07\"");
+    begins("line:last:1", "byte ");
+    begins("line:last:4", "4.958, printed as \"0004.958\"");
+    let json = sandbox.ok("why app.aft --stdout line:last --format json");
+    let head: Value = serde_json::from_str(json.stdout.lines().next().unwrap()).unwrap();
+    let in_line = serde_json::json!({
+        "numbers": 2, "before": "0004.958", "option": "--stdout", "at": "line:last:4"
+    });
+    assert_eq!(head["in_line"], in_line);
 }
 
 #[test]
