@@ -142,5 +142,5 @@ pub use why::{
 };
 pub use why_not::{
     WhyNotBefore, WhyNotCause, WhyNotEnd, WhyNotHop, WhyNotHow, WhyNotKind, WhyNotNeeds,
-    WhyNotReport, WhyNotView, WhyNotWent, not_executed,
+    WhyNotReport, WhyNotVariable, WhyNotView, WhyNotWent, not_executed,
 };

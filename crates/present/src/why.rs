@@ -198,6 +198,29 @@ impl WhyMade {
     pub fn followed(&self) -> Option<usize> {
         self.operands.iter().position(|operand| operand.followed)
     }
+
+    /// Whether the operator only converts an integer, a character or a truth value to another type,
+    /// and its value stays the same.
+    fn is_conversion(&self) -> bool {
+        let Some(followed) = self.followed() else {
+            return false;
+        };
+        let operator = self.place.operator.as_str();
+        let scalar = ["i32.", "i64."];
+        let own = scalar.iter().find_map(|space| operator.strip_prefix(space));
+        let others = self.operands.iter().enumerate();
+        let mut others = others.filter(|(number, _)| *number != followed);
+        let mut all = |constants: &[&str]| {
+            others.all(|(_, other)| other.constant && constants.contains(&&*other.value))
+        };
+        let converts = match own {
+            Some("and") => all(&["1", "255", "65535"]),
+            Some("ne") => all(&["0"]),
+            Some(own) => own == "wrap_i64" || own.starts_with("extend"),
+            None => false,
+        };
+        converts && self.step == WhyHow::Computed && self.operands[followed].value == self.value
+    }
 }
 
 /// A branch, with the value that decided it.
@@ -408,6 +431,7 @@ impl WhyText<'_> {
     /// If the entry cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
+            _ if Self::hides(entry) => Ok(()),
             WhyEntry::Led { frames, more } => self.led(frames, *more),
             WhyEntry::Moved { moves, more } => self.moves(moves, *more),
             WhyEntry::Made(made) => self.made(made),
@@ -445,6 +469,11 @@ impl WhyText<'_> {
         let remark = format!("the last of the line's {} numbers; for {before}", grouped(*numbers));
         let command = format!("afterimage why {} {option} {at}", self.file);
         self.hint(&remark, &command)
+    }
+
+    /// Whether an entry is not shown, because it only converts a value to another type.
+    pub fn hides(entry: &WhyEntry) -> bool {
+        matches!(entry, WhyEntry::Made(made) if made.is_conversion())
     }
 
     /// Whether all steps of an entry are in libraries, so that they are folded.

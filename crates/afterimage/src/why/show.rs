@@ -244,6 +244,9 @@ impl<'t> Shown<'t> {
             self.folded.add(&entry);
             return Ok(());
         }
+        if WhyText::hides(&entry) {
+            return Ok(());
+        }
         let folded = std::mem::take(&mut self.folded);
         if self.left > 0 {
             self.left -= 1;
