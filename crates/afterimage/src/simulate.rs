@@ -4,8 +4,8 @@ use std::io::Write;
 
 use afterimage_analyses::simulate::{
     CacheSpec, DamagedSimulation, LevelSpec, MissRows, MissesBy, MissesPlace, PredictorSpec,
-    SimulationWriter, SiteKind, Spec, StoredSimulation, StoredSimulations, Summary,
-    producers, simulate, stored_simulation, stored_simulations,
+    SimulationWriter, SiteKind, Spec, StoredSimulation, StoredSimulations, Summary, producers,
+    simulate, stored_simulation, stored_simulations,
 };
 use afterimage_analyses::slices::{SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};

@@ -79,10 +79,7 @@ pub fn text(
         } else {
             "library code"
         };
-        writeln!(
-            out,
-            "{what}: {counted_rows}{share}; --code all shows them"
-        )?;
+        writeln!(out, "{what}: {counted_rows}{share}; --code all shows them")?;
     }
     if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
         let share = percent(instructions, total);

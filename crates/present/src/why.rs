@@ -466,7 +466,10 @@ impl WhyText<'_> {
             option,
             at,
         } = in_line;
-        let remark = format!("the last of the line's {} numbers; for {before}", grouped(*numbers));
+        let remark = format!(
+            "the last of the line's {} numbers; for {before}",
+            grouped(*numbers)
+        );
         let command = format!("afterimage why {} {option} {at}", self.file);
         self.hint(&remark, &command)
     }

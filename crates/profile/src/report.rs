@@ -198,7 +198,11 @@ impl Rows {
                 left_out.keep(rows, |row| of_function(row), |row| row.instructions);
             }
             Self::Lines(rows) => {
-                left_out.keep(rows, |row| folded.shows(row.line.file), |row| row.instructions);
+                left_out.keep(
+                    rows,
+                    |row| folded.shows(row.line.file),
+                    |row| row.instructions,
+                );
             }
             Self::Blocks(rows) => {
                 let own = own()?;

@@ -170,7 +170,11 @@ fn is_assigned(rest: &[u8]) -> bool {
     match rest {
         [b'=', next, ..] => *next != b'=' && *next != b'>',
         [b'<', b'<', b'=', ..] | [b'>', b'>', b'=', ..] => true,
-        [b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^', b'=', ..] => true,
+        [
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^',
+            b'=',
+            ..,
+        ] => true,
         [b':', next, ..] => *next != b':',
         _ => false,
     }
@@ -183,17 +187,29 @@ mod tests {
     #[test]
     fn variables_are_found_in_lines_of_c_and_rust() {
         for (text, names) in [
-            ("if self.percent == 0 && self.mugs >= 10 {", "self.percent self.mugs"),
+            (
+                "if self.percent == 0 && self.mugs >= 10 {",
+                "self.percent self.mugs",
+            ),
             ("if let Some(word) = words.next() {", "words"),
             ("while let Some(n) = p.next && n > 1 {", "p.next n"),
             ("for order in &orders {", "orders"),
-            ("if (a->balance < fee && !strcmp(name, \"x y\")) {", "a->balance fee name"),
+            (
+                "if (a->balance < fee && !strcmp(name, \"x y\")) {",
+                "a->balance fee name",
+            ),
             ("for (i = 0; i < n; i++)", "i n"),
             ("for (auto x : list) total += x;", "list x"),
             ("int big = size > 0x1f ? LIMIT : 2;", "size"),
             ("n <<= 1; if (n >= m || n == 'q') // or k", "n m"),
-            ("match event.kind { Kind::Big(x) => x, }", "match event.kind x"),
-            ("if list.iter().any(|x| *x == 1e5) { println!(\"{y}\") }", "list x"),
+            (
+                "match event.kind { Kind::Big(x) => x, }",
+                "match event.kind x",
+            ),
+            (
+                "if list.iter().any(|x| *x == 1e5) { println!(\"{y}\") }",
+                "list x",
+            ),
             ("if (all[i].x <= v.y.size())", "all i v.y"),
         ] {
             let mut found = named(text);

@@ -120,7 +120,10 @@ fn numbers_that_c_prints_are_those_that_it_computed() {
     let kinds: &[(_, &[_])] = &[
         ("int", &["%d", "%i", "%8d", "%x"]),
         ("long long", &["%lld", "%016lld"]),
-        ("double", &["%f", "%.2f", "%g", "%e", "%.12g", "%8.1f", "%012.3f"]),
+        (
+            "double",
+            &["%f", "%.2f", "%g", "%e", "%.12g", "%8.1f", "%012.3f"],
+        ),
         ("float", &["%.3f", "%g"]),
     ];
     let mut source = "#include <stdio.h>\nint main(void) {\n".to_owned();

@@ -211,7 +211,7 @@ fn every_flipped_bit_is_found() {
     assert_eq!(findings("same.aft"), Vec::<String>::new());
     // There is one chunk, and the index.
     assert_eq!(sizes.len(), 2);
-    let right = sandbox.ok("why run.aft --stdout line:3").stdout;
+    let right = sandbox.ok("why run.aft --stdout line:3:1").stdout;
     for (of, size) in sizes.iter().enumerate() {
         // Flip all bits of non-text parts, and some bits of the text.
         let bits = (0..8 * size).filter(|bit| *bit < 160 || bit % 61 == 0);
@@ -224,7 +224,7 @@ fn every_flipped_bit_is_found() {
             let found = findings("bad.aft");
             assert!(!found.is_empty(), "chunk {of}, bit {bit}");
             if bit % 7 == 0 {
-                let ran = sandbox.run("why bad.aft --stdout line:3");
+                let ran = sandbox.run("why bad.aft --stdout line:3:1");
                 let same = ran.stdout.replace("bad.aft", "run.aft") == right;
                 assert!(
                     ran.code == Some(125) || same,

@@ -233,10 +233,30 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
         json(&sandbox, &pointee)["variable"]["call"]["function"]["name"],
         Value::Null
     );
+    // Without a place, the last moment is meant at which the variable was in scope.
+    let last = json(&sandbox, "memory app.aft --var half --format json");
+    let last_call = json(
+        &sandbox,
+        &format!(
+            "{}#last --format json",
+            "memory app.aft --var half --at halve"
+        ),
+    );
+    let call = |found: &Value| found["variable"]["call"].clone();
+    assert_eq!(call(&last), call(&last_call));
+    let written = &last["parts"][0]["written"]["t"];
+    assert!(
+        written.as_u64() >= call(&last)["first_t"].as_u64(),
+        "{last}"
+    );
+    // Bytes with the same answers are one part of the text, whatever reads them after the call.
+    let told = sandbox.ok("memory app.aft --var half").stdout;
+    let parts = told.lines().filter(|line| line.contains("..0x"));
+    assert_eq!(parts.count(), 1, "{told}");
     sandbox.refused(
-        "memory app.aft --var half",
+        "memory app.aft --var half --at end",
         125,
-        &["half is a variable of app::halve", "--at app::halve#1"],
+        &["half is a variable of app::halve, so it does not exist at the end"],
     );
     sandbox.refused("memory app.aft --var nobody", 125, &["no variable nobody"]);
     let both = sandbox.run("memory app.aft --var half --address 0");

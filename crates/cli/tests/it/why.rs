@@ -315,8 +315,7 @@ fn without_a_start_a_failure_is_explained() {
     let parts = ["the run returned", "nothing failed", question];
     sandbox.refused("why app.aft", 125, &parts);
     let told = sandbox.ok(&question["afterimage ".len()..]).stdout;
-    // The digits are a word of the input, and the line's only number.
-    assert!(told.starts_with("byte 3 of standard output"), "{told}");
+    assert!(told.starts_with("7, printed as \"7\""), "{told}");
     sandbox.wasm(
         "exits.wasm",
         r#"(module
@@ -488,16 +487,24 @@ fn main() {
         told
     };
     let first = told("line:1");
-    assert!(first.starts_with("byte 0 of standard output, 'n'"), "{first}");
-    let several = begins("line:2", "20, printed as \"-20\" in \"Ben u32 has 24 of -20\"");
-    let another =
-        "the last of the line's 2 numbers; for 24:\n        afterimage why app.aft --stdout line:2:13\n";
+    assert!(
+        first.starts_with("byte 0 of standard output, 'n'"),
+        "{first}"
+    );
+    let several = begins(
+        "line:2",
+        "20, printed as \"-20\" in \"Ben u32 has 24 of -20\"",
+    );
+    let another = "the last of the line's 2 numbers; for 24:\n        afterimage why app.aft --stdout line:2:13\n";
     let one_line = another.replace(":\n        ", ": ");
-    assert!(several.contains(another) || several.contains(&one_line), "{several}");
+    assert!(
+        several.contains(another) || several.contains(&one_line),
+        "{several}"
+    );
     let before = begins("line:2:13", "24, printed as \"24\"");
     assert!(!before.contains("numbers"), "{before}");
     // A line and its first column differ.
-    begins("line:last", "12507, printed as \"125.07\"");
+    begins("line:last", "12507 (0x30db), printed as \"125.07\"");
     begins("line:last:1", "byte ");
     begins("line:last:4", "4.958, printed as \"0004.958\"");
     let json = sandbox.ok("why app.aft --stdout line:last --format json");
@@ -509,6 +516,53 @@ fn main() {
 }
 
 #[test]
+fn a_branch_is_explained_by_the_sources_condition() {
+    let sandbox = Sandbox::new();
+    let source = "\
+fn free(mugs: u32, percent: u32) -> bool {
+    if percent == 0 && mugs >= 10 {
+        return true;
+    }
+    false
+}
+fn main() {
+    let n = std::env::args().count() as u32;
+    let wide = u64::from(n + 4) * 3;
+    println!(\"{} {wide}\", free(n + 11, n + 19));
+}
+";
+    sandbox.rust("app", source);
+    sandbox.ok("record app.wasm");
+    let told = sandbox.ok("why-not app.aft --at app.rs:3").stdout;
+    let parts = [
+        "\n      | if percent == 0 && mugs >= 10 {\n",
+        "  the last time, with percent = 20, mugs = 12, it went to app.rs:",
+        "only 0 leads towards app.rs:3)",
+    ];
+    for part in parts {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let json = sandbox.ok("why-not app.aft --at app.rs:3 --format json");
+    let report: Value = serde_json::from_str(&json.stdout).unwrap();
+    let variables = serde_json::json!([
+        { "name": "percent", "value": "20" },
+        { "name": "mugs", "value": "12" },
+    ]);
+    assert_eq!(report["cause"]["variables"], variables);
+    // A conversion that does not change the value is in JSON only.
+    let text = sandbox.ok("why app.aft --stdout line:1").stdout;
+    assert!(
+        text.contains("  15 = 5 * 3 ") && text.contains("  5 = 1 + 4 "),
+        "{text}"
+    );
+    assert!(!text.contains("extend"), "{text}");
+    let json = sandbox
+        .ok("why app.aft --stdout line:1 --format json")
+        .stdout;
+    assert!(json.contains("i64.extend_i32_u"), "{json}");
+}
+
+#[test]
 fn what_was_printed_as_an_error_has_bytes_of_its_own() {
     let sandbox = Sandbox::new();
     sandbox.rust(
@@ -516,7 +570,7 @@ fn what_was_printed_as_an_error_has_bytes_of_its_own() {
         "fn main() {\n    println!(\"out\");\n    eprintln!(\"err {}\", std::env::args().count());\n}\n",
     );
     sandbox.ok("record app.wasm");
-    let told = sandbox.ok("why app.aft --stderr line:1").stdout;
+    let told = sandbox.ok("why app.aft --stderr line:1:1").stdout;
     assert!(
         told.starts_with("byte 0 of standard error, 'e' in \"err "),
         "{told}"

@@ -57,7 +57,10 @@ pub(super) fn left_out(
         let all = report.summary.sum(|_| true).missed;
         let (code, what) = (own.folded.left_out(), misses(report.summary));
         let (missed, share) = (grouped(missed), percent(missed, all));
-        writeln!(out, "{code}: {missed} {what} ({share}); --code all shows them")?;
+        writeln!(
+            out,
+            "{code}: {missed} {what} ({share}); --code all shows them"
+        )?;
     }
     Ok(())
 }

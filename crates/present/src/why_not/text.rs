@@ -241,9 +241,10 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> [String; 2] {
             );
             [what, String::new()]
         }
-        WhyNotKind::Stopped { stood, .. } => {
-            [format!("{}, before reaching it", ended(stood)), String::new()]
-        }
+        WhyNotKind::Stopped { stood, .. } => [
+            format!("{}, before reaching it", ended(stood)),
+            String::new(),
+        ],
         WhyNotKind::Host { function } | WhyNotKind::Uncalled { function } => {
             let what = match cause.kind {
                 WhyNotKind::Host { .. } => "only the host could have called",
