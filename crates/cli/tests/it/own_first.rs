@@ -158,14 +158,14 @@ fn rows_of_library_code_are_counted() {
         assert!(!all.contains("library code: "), "{all}");
     }
     // Misses of library code are counted, too, and formats for programs are complete.
-    let words = "simulate app.aft --branch-predictor bimodal:bits=4 --by function --limit 100000";
+    let words = "simulate app.aft --cache 1k,2,64 --by function --limit 100000";
     let told = sandbox.ok(words).stdout;
     assert!(
         told.contains(" app::main") && !told.contains("core::"),
         "{told}"
     );
     assert!(
-        told.contains("library code: ") && told.contains(" mispredicted ("),
+        told.contains("library code: ") && told.contains(" missed ("),
         "{told}"
     );
     let all = sandbox.ok(&format!("{words} --code all")).stdout;

@@ -527,7 +527,7 @@ fn free(mugs: u32, percent: u32) -> bool {
 }
 fn main() {
     let n = std::env::args().count() as u32;
-    let wide = u64::from(n + 4) * 3;
+    let wide = n as u64 + 4;
     println!(\"{} {wide}\", free(n + 11, n + 19));
 }
 ";
@@ -551,10 +551,7 @@ fn main() {
     assert_eq!(report["cause"]["variables"], variables);
     // A conversion that does not change the value is in JSON only.
     let text = sandbox.ok("why app.aft --stdout line:1").stdout;
-    assert!(
-        text.contains("  15 = 5 * 3 ") && text.contains("  5 = 1 + 4 "),
-        "{text}"
-    );
+    assert!(text.contains("  5 = 1 + 4 "), "{text}");
     assert!(!text.contains("extend"), "{text}");
     let json = sandbox
         .ok("why app.aft --stdout line:1 --format json")
