@@ -58,10 +58,9 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain a number or byte that the program printed: the last number of a line (line:N from 1,
-    /// line:last), or what is at a column (line:N:COLUMN, line:last:COLUMN); or the number at the
-    /// end of a string's first occurrence (text:12 if the string is a number), else its first byte;
-    /// or the byte with a number, from 0
+    /// Explain a number or byte that the program printed. Give line:N from 1 or line:last for the
+    /// line's last number; line:N:COLUMN for what is there; a string for the number at its end, or
+    /// else its first byte (text:12 for a string that is a number); or a byte's number, from 0
     #[arg(
         long,
         value_name = "BYTE|TEXT",
