@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use afterimage_analyses::simulate::{
-    CacheSpec, DamagedSimulation, LevelSpec, MissesBy, MissesPlace, PredictorSpec,
-    SimulationWriter, SiteKind, Spec, StoredSimulation, StoredSimulations, Summary, miss_rows,
-    producers, simulate, stored_simulation, stored_simulations,
+    CacheSpec, DamagedSimulation, LevelSpec, MissRows, MissesBy, MissesPlace, PredictorSpec,
+    SimulationWriter, SiteKind, Spec, StoredSimulation, StoredSimulations, Summary, producers,
+    simulate, stored_simulation, stored_simulations,
 };
 use afterimage_analyses::slices::{SliceAbout, SliceQuery};
 use afterimage_ids::{FuncId, OpId};
@@ -96,7 +96,12 @@ impl SimulateQuery {
             unsaved(session, &specs)?
         };
         let mut rows = Listed::default();
-        missed(program, &summaries, self.by, self.top, |reports| {
+        let shown = MissesShown {
+            by: self.by,
+            top: self.top,
+            own: false,
+        };
+        missed(program, &summaries, shown, |reports| {
             let scene = program.scene(Style::default());
             let mut reports = reports.iter();
             Ok(reports.try_for_each(|report| misses_rows(&mut rows, &scene, report))?)
@@ -105,16 +110,25 @@ impl SimulateQuery {
     }
 }
 
-/// Passes the misses of simulations to `ask`, by row. By default, a row is a line, or a function if
-/// no lines are known.
+/// The rows of a report about misses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MissesShown {
+    /// The kind of rows. The default is lines, or functions if no lines are known.
+    pub by: Option<MissesBy>,
+    /// The maximum number of rows.
+    pub top: Option<u64>,
+    /// Whether to leave out the code that [`Session::looking_at`] does not show.
+    pub own: bool,
+}
+
+/// Passes the misses of simulations to `ask`, by row.
 ///
 /// # Errors
 /// If the module cannot be read, or `ask` fails.
 pub fn missed<R>(
     program: NamedProgram<'_>,
     summaries: &[Summary],
-    by: Option<MissesBy>,
-    top: Option<u64>,
+    MissesShown { by, top, own }: MissesShown,
     ask: impl FnOnce(Vec<SimulationView<'_>>) -> Result<R>,
 ) -> Result<R> {
     if let Some(summary) = summaries.first() {
@@ -125,16 +139,18 @@ pub fn missed<R>(
     } else {
         MissesBy::Line
     });
+    let own = own.then_some(program.own);
     let rows = summaries
         .iter()
-        .map(|summary| miss_rows(summary, program.operators, by));
+        .map(|summary| MissRows::new(summary, program.operators, by, own));
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
     let reports = summaries.iter().zip(&rows);
     ask(Vec::from_iter(reports.map(|(summary, rows)| {
         SimulationView {
             summary,
             by,
-            rows,
+            rows: &rows.rows,
+            left_out: rows.left_out,
             top,
         }
     })))
@@ -366,7 +382,8 @@ pub fn outcomes(
 /// The maximum number of misses for which to look up the producer of the address.
 const SAMPLE: u64 = 16;
 
-/// Finds the worst sites of a simulation.
+/// Finds the worst `top` sites of a simulation. With `own`, skips code that
+/// [`Session::looking_at`] does not show.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -374,12 +391,13 @@ pub fn worst<'a, 'p>(
     program: NamedProgram<'p>,
     stored: &'a StoredSimulation,
     values: Option<&RecordedValues<'p>>,
-    top: u64,
+    (top, own): (u64, bool),
 ) -> Result<Vec<WorstSite<'a>>> {
     let traced = program.session;
-    let rows = miss_rows(&stored.summary, program.operators, MissesBy::Instruction)?;
+    let (by, own) = (MissesBy::Instruction, own.then_some(program.own));
+    let found = MissRows::new(&stored.summary, program.operators, by, own)?;
     let mut sites = Vec::new();
-    for row in rows.iter().filter(|row| row.tally.missed > 0) {
+    for row in found.rows.iter().filter(|row| row.tally.missed > 0) {
         let MissesPlace::Instruction {
             site,
             kind,

@@ -17,8 +17,8 @@ use crate::lens;
 /// --lens full), all accesses are found.
 ///
 /// With --var the bytes are those of a source variable, which the debug information (-g) locates.
-/// It may be a global variable of any file. With --at, it may also be a variable of the function
-/// that executes at that moment; only accesses during its call then count.
+/// It may be a global variable of any file, or a variable of the function that executes at the
+/// moment; only accesses during its call then count.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["address", "var"]))]
 #[command(after_help = "\
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     memory: u32,
     /// The moment right before this place or block executes, as in `afterimage state`; end is after
-    /// the run [default: end]
+    /// the run [default: end; for a local variable, the last moment at which it was in scope]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
     /// List every read and write of the bytes in order; for a variable with --at, those during its

@@ -3,7 +3,7 @@
 use afterimage::Session;
 use afterimage::files;
 use afterimage::named::{NamedProgram, with_names};
-use afterimage::simulate::{self, default_specs, missed, specs};
+use afterimage::simulate::{self, MissesShown, default_specs, missed, specs};
 use afterimage_analyses::simulate::{
     LevelSpec, MissesBy, PredictorSpec, Spec, StoredSimulation, StoredSimulations, Summary,
     stored_simulations,
@@ -12,7 +12,7 @@ use afterimage_present::{HistoriesView, MissesView, Render, WorstView, shell_nam
 use afterimage_profile::location::{Place, Resolved};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, choices, entries, formats};
+use crate::arguments::{CodeArguments, ReportArguments, choices, entries, formats};
 use crate::exit::Exit;
 use crate::lens::{self, traced_whole};
 use crate::output::say;
@@ -87,6 +87,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    code: CodeArguments,
+    #[command(flatten)]
     report: ReportArguments,
 }
 
@@ -117,7 +119,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if specs.is_empty() && !arguments.no_save && is_new()? {
         specs = default_specs()?;
     }
-    let session = traced_whole(at)?;
+    let session = arguments.code.session(|| traced_whole(at))?;
     let found = arguments.answer(&session, specs);
     found.with_context(|| at.display().to_string())?;
     Ok(Exit::Success)
@@ -160,14 +162,21 @@ impl Arguments {
     /// Writes the results.
     fn shown(&self, program: NamedProgram<'_>, summaries: &[Summary]) -> Result<()> {
         let few = matches!(self.format, Format::Text).then_some(ROWS);
-        let scene = program.scene(self.report.to.style());
-        missed(
-            program,
-            summaries,
-            self.by.map(MissesBy::from),
-            self.top.or(few),
-            |reports| self.rendered(&MissesView { scene, reports }),
-        )
+        let shown = MissesShown {
+            by: self.by.map(MissesBy::from),
+            top: self.top.or(few),
+            own: self.is_own(),
+        };
+        let scene = program.own_scene(self.report.to.style());
+        missed(program, summaries, shown, |reports| {
+            self.rendered(&MissesView { scene, reports })
+        })
+    }
+
+    /// Whether to leave out library code. Formats for programs are complete, unless the code to
+    /// show is named.
+    fn is_own(&self) -> bool {
+        matches!(self.format, Format::Text) || self.code.is_given()
     }
 
     fn rendered(&self, report: &impl Render) -> Result<()> {
@@ -236,7 +245,7 @@ impl Arguments {
         }
         let top = self.top.unwrap_or(SITES);
         let worst = stored.iter().map(|stored| {
-            let found = simulate::worst(program, stored, values.as_ref(), top);
+            let found = simulate::worst(program, stored, values.as_ref(), (top, self.is_own()));
             Ok((&stored.summary, found?))
         });
         let worst = worst.collect::<Result<_>>()?;

@@ -39,9 +39,10 @@ Examples:
   afterimage why app.aft --at parser.c:42#7 --var depth
   afterimage why app.aft --at @0x1f3#last
   afterimage why app.aft --at @0x1f3#1000 --operand left
-  afterimage why app.aft --stdout 1000
-  afterimage why app.aft --stdout 'total: 41'
+  afterimage why app.aft --stdout line:last
   afterimage why app.aft --stdout line:3:7
+  afterimage why app.aft --stdout 'total: 41'
+  afterimage why app.aft --stdout 1000
   afterimage why app.aft --stderr 12
   afterimage why app.aft --trap
   afterimage why app.aft --at parse+0x2a --format json
@@ -57,9 +58,9 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     at: Option<String>,
-    /// Explain a number or byte that the program printed. Give the byte's number from 0; or line:N,
-    /// line:N:COLUMN or line:last, from 1; or a string, which means its first occurrence: the
-    /// number at its end, or its first byte (text:12 for a string that is a number)
+    /// Explain a number or byte that the program printed. Give line:N from 1 or line:last for the
+    /// line's last number; line:N:COLUMN for what is there; a string for the number at its end, or
+    /// else its first byte (text:12 for a string that is a number); or a byte's number, from 0
     #[arg(
         long,
         value_name = "BYTE|TEXT",

@@ -137,10 +137,10 @@ pub use value::{bits_text, type_text, value_text};
 pub use visible::{Content, Visible};
 pub use why::{
     InlinedCall, LeftOut, SEARCHED, WhyBranch, WhyCsv, WhyDeath, WhyDot, WhyEnd, WhyEntry,
-    WhyFrame, WhyHead, WhyHow, WhyLed, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression,
-    why_head, why_origin,
+    WhyFrame, WhyHead, WhyHow, WhyInLine, WhyLed, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText,
+    expression, why_head, why_origin,
 };
 pub use why_not::{
     WhyNotBefore, WhyNotCause, WhyNotEnd, WhyNotHop, WhyNotHow, WhyNotKind, WhyNotNeeds,
-    WhyNotReport, WhyNotView, WhyNotWent, not_executed,
+    WhyNotReport, WhyNotVariable, WhyNotView, WhyNotWent, not_executed,
 };

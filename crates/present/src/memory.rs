@@ -194,35 +194,20 @@ impl Render for MemoryReport {
                 writeln!(out, "  as {name}: {value}")?;
             }
         }
-        for part in &self.parts {
-            let last = part.address + (part.bytes - 1);
-            let bytes = counted(part.bytes, "byte");
-            writeln!(out, "0x{:x}..0x{last:x}, {bytes}", part.address)?;
-            let unknown = |side: &str, time: Option<u64>| {
-                let time = grouped(time.unwrap_or_default());
-                format!("unknown: the run {side} t={time} was not searched")
+        // Accesses outside the variable's call are all the same.
+        let parts = self.parts.iter().map(|part| (part, self.history(part)));
+        let parts = Vec::from_iter(parts);
+        for alike in parts.chunk_by(|(_, one), (_, next)| one == next) {
+            let (Some((first, history)), Some((end, _))) = (alike.first(), alike.last()) else {
+                continue;
             };
-            let written = match &part.written {
-                Some(step) => self.step(
-                    step.as_ref(),
-                    "never: it is the module's initial \
-                    value, or zero",
-                ),
-                None => unknown("before", part.written_before),
-            };
-            let mut row = |name: &str, step: String| {
+            let last = end.address + (end.bytes - 1);
+            let bytes = counted(last - first.address + 1, "byte");
+            writeln!(out, "0x{:x}..0x{last:x}, {bytes}", first.address)?;
+            for (name, step) in ["written", "next read", "next written"].iter().zip(history) {
                 let line = format!("  {name:<12}  {step}");
-                writeln!(out, "{}", wrapped(&line, style.width, 18))
-            };
-            row("written", written)?;
-            let next = |step: &Option<Option<StepRow>>, after| match step {
-                Some(step) => self.step(step.as_ref(), "never"),
-                None => unknown("after", after),
-            };
-            let read = next(&part.next_read, part.next_read_after);
-            row("next read", read)?;
-            let written = next(&part.next_written, part.next_written_after);
-            row("next written", written)?;
+                writeln!(out, "{}", wrapped(&line, style.width, 18))?;
+            }
         }
         if self.is_cut() {
             let file = &self.file;
@@ -248,6 +233,30 @@ impl MemoryReport {
                 .any(|step| step.is_none())
         };
         self.parts.iter().any(is_cut)
+    }
+
+    /// Describes the last write to some bytes, the next read and the next write.
+    fn history(&self, part: &MemoryPart) -> [String; 3] {
+        let unknown = |side: &str, time: Option<u64>| {
+            let time = grouped(time.unwrap_or_default());
+            format!("unknown: the run {side} t={time} was not searched")
+        };
+        let next = |step: &Option<Option<StepRow>>, after| match step {
+            Some(step) => self.step(step.as_ref(), "never"),
+            None => unknown("after", after),
+        };
+        let written = match &part.written {
+            Some(step) => self.step(
+                step.as_ref(),
+                "never: it is the module's initial value, or zero",
+            ),
+            None => unknown("before", part.written_before),
+        };
+        [
+            written,
+            next(&part.next_read, part.next_read_after),
+            next(&part.next_written, part.next_written_after),
+        ]
     }
 
     /// Describes the effect of a step on the bytes, and whether the bytes belonged to the variable

@@ -8,7 +8,7 @@ mod worst;
 
 use std::io::Write;
 
-use afterimage_analyses::simulate::{MissesBy, MissesRow, Spec, Summary};
+use afterimage_analyses::simulate::{MissesBy, MissesRow, Spec, Summary, Tally};
 
 pub use self::csv::misses_csv;
 pub use self::history::{
@@ -32,6 +32,8 @@ pub struct SimulationView<'a> {
     pub by: MissesBy,
     /// The rows, most misses first.
     pub rows: &'a [MissesRow],
+    /// The executions and misses of code that has no rows.
+    pub left_out: Tally,
     /// The maximum number of rows. `None` means all.
     pub top: Option<u64>,
 }
@@ -79,6 +81,7 @@ impl Render for MissesView<'_> {
             apart(out, index)?;
             let is_more = misses_text(out, &self.scene, report)?;
             more(out, is_more)?;
+            text::left_out(out, &self.scene, report)?;
         }
         Ok(())
     }
@@ -144,6 +147,7 @@ impl WorstView<'_> {
                 summary,
                 by: MissesBy::Instruction,
                 rows: &[],
+                left_out: Tally::default(),
                 top: None,
             };
             show(index, &report, sites)?;

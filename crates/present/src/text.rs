@@ -69,17 +69,17 @@ pub fn text(
         is_mixed,
     } = report.left_out;
     if rows > 0 {
-        let rows = counted(rows as u64, noun);
+        let counted_rows = counted(rows as u64, noun);
+        let share = match &report.rows {
+            Rows::Edges(_) => String::new(),
+            _ => format!(" with {} of the instructions", percent(instructions, total)),
+        };
         let what = if is_mixed {
             "other code"
         } else {
             "library code"
         };
-        writeln!(
-            out,
-            "{what}: {rows} with {} of the instructions; --code all shows them",
-            percent(instructions, total)
-        )?;
+        writeln!(out, "{what}: {counted_rows}{share}; --code all shows them")?;
     }
     if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
         let share = percent(instructions, total);

@@ -12,7 +12,7 @@ use afterimage_profile::SourceLine;
 pub use csv::WhyCsv;
 pub use dot::WhyDot;
 pub use expression::expression;
-pub use json::{WhyDeath, WhyHead, why_head};
+pub use json::{WhyDeath, WhyHead, WhyInLine, why_head};
 pub use origin::{SEARCHED, why_origin};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -197,6 +197,29 @@ impl WhyMade {
     /// Returns the index of the operand that is followed.
     pub fn followed(&self) -> Option<usize> {
         self.operands.iter().position(|operand| operand.followed)
+    }
+
+    /// Whether the operator only converts an integer, a character or a truth value to another type,
+    /// and its value stays the same.
+    fn is_conversion(&self) -> bool {
+        let Some(followed) = self.followed() else {
+            return false;
+        };
+        let operator = self.place.operator.as_str();
+        let scalar = ["i32.", "i64."];
+        let own = scalar.iter().find_map(|space| operator.strip_prefix(space));
+        let others = self.operands.iter().enumerate();
+        let mut others = others.filter(|(number, _)| *number != followed);
+        let mut all = |constants: &[&str]| {
+            others.all(|(_, other)| other.constant && constants.contains(&&*other.value))
+        };
+        let converts = match own {
+            Some("and") => all(&["1", "255", "65535"]),
+            Some("ne") => all(&["0"]),
+            Some(own) => own == "wrap_i64" || own.starts_with("extend"),
+            None => false,
+        };
+        converts && self.step == WhyHow::Computed && self.operands[followed].value == self.value
     }
 }
 
@@ -408,6 +431,7 @@ impl WhyText<'_> {
     /// If the entry cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
+            _ if Self::hides(entry) => Ok(()),
             WhyEntry::Led { frames, more } => self.led(frames, *more),
             WhyEntry::Moved { moves, more } => self.moves(moves, *more),
             WhyEntry::Made(made) => self.made(made),
@@ -429,6 +453,30 @@ impl WhyText<'_> {
             }
             WhyEntry::End(end) => self.end(end),
         }
+    }
+
+    /// Writes how to ask about the other numbers of a line of output.
+    ///
+    /// # Errors
+    /// If the text cannot be written.
+    pub fn in_line(&mut self, in_line: &WhyInLine) -> Result<(), PresentError> {
+        let WhyInLine {
+            numbers,
+            before,
+            option,
+            at,
+        } = in_line;
+        let remark = format!(
+            "the last of the line's {} numbers; for {before}",
+            grouped(*numbers)
+        );
+        let command = format!("afterimage why {} {option} {at}", self.file);
+        self.hint(&remark, &command)
+    }
+
+    /// Whether an entry is not shown, because it only converts a value to another type.
+    pub fn hides(entry: &WhyEntry) -> bool {
+        matches!(entry, WhyEntry::Made(made) if made.is_conversion())
     }
 
     /// Whether all steps of an entry are in libraries, so that they are folded.

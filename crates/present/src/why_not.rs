@@ -74,6 +74,10 @@ pub enum WhyNotKind {
         executions: u64,
         /// The deciding value, if known.
         value: Option<String>,
+        /// The variables that the branch's line of source names, with their values before the line
+        /// decided. Absent if there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        variables: Vec<WhyNotVariable>,
         /// The outcome that would have led to the place.
         needs: WhyNotNeeds,
         /// The actual outcome.
@@ -138,6 +142,15 @@ impl WhyNotKind {
             Self::Host { .. } | Self::Uncalled { .. } => None,
         }
     }
+}
+
+/// A variable in the condition of a branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WhyNotVariable {
+    /// The variable, or an expression such as `p->next`, as the source writes it.
+    pub name: String,
+    /// Its value, as text.
+    pub value: String,
 }
 
 /// The outcome with which a branch would have gone the other way.

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_program::Location;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CodeFilter, Folded, FunctionRow, Line, LineRow, Profile, ProfileError, Rows, Scope, Totals,
-    WholeLines, text,
+    BlockRow, CodeFilter, EdgeRow, Folded, FunctionRow, InstructionRow, Line, LineRow, Profile,
+    ProfileError, Rows, Scope, Source, Totals, WholeLines, text,
 };
 
 /// The kind of rows in a report.
@@ -70,7 +70,7 @@ pub struct Options {
 pub struct LeftOut {
     /// The number of rows left out.
     pub rows: usize,
-    /// The number of executed instructions in these rows.
+    /// The number of executed instructions in these rows. Edges have none.
     pub instructions: u64,
     /// The number of instructions that count for no line. This is `None` unless library code counts
     /// for the lines that call it.
@@ -118,7 +118,7 @@ impl Report {
         let mut left_out = match &options.code {
             Some(code) => LeftOut {
                 is_mixed: matches!(code, CodeFilter::Files(_)),
-                ..rows.keep(&Folded::new(profile.source(), code), name)
+                ..rows.keep(profile, scope, &Folded::new(profile.source(), code))?
             },
             None => LeftOut::default(),
         };
@@ -174,35 +174,102 @@ impl Report {
 }
 
 impl Rows {
-    /// Keeps only the functions and lines of shown code, unless none are left. `name` returns a
-    /// function's name.
-    fn keep<'n>(&mut self, folded: &Folded<'_>, name: impl Fn(FuncId) -> &'n str) -> LeftOut {
-        let of_function =
-            |row: &FunctionRow| folded.shows_function(name(row.function), row.position);
-        let of_line = |row: &LineRow| folded.shows(row.line.file);
-        let any = match self {
-            Self::Functions(rows) => rows.iter().any(of_function),
-            Self::Lines(rows) => rows.iter().any(of_line),
-            Self::Blocks(_) | Self::Edges(_) | Self::Instructions(_) => false,
+    /// Keeps only the rows of shown code, unless none are left. Where code that is not shown was
+    /// inlined into shown code, the row gets the line of the call.
+    fn keep(
+        &mut self,
+        profile: &Profile<'_>,
+        scope: &Scope,
+        folded: &Folded<'_>,
+    ) -> Result<LeftOut, ProfileError> {
+        let of_function = |row: &FunctionRow| {
+            let name = profile.names().function(row.function);
+            folded.shows_function(name, row.position)
+        };
+        let own = || {
+            let mut own = profile.function_rows(scope)?;
+            own.retain(of_function);
+            let own = own.into_iter().map(|row| row.function);
+            Ok::<HashSet<FuncId>, ProfileError>(own.collect())
         };
         let mut left_out = LeftOut::default();
-        if !any {
-            return left_out;
+        match self {
+            Self::Functions(rows) => {
+                left_out.keep(rows, |row| of_function(row), |row| row.instructions);
+            }
+            Self::Lines(rows) => {
+                left_out.keep(
+                    rows,
+                    |row| folded.shows(row.line.file),
+                    |row| row.instructions,
+                );
+            }
+            Self::Blocks(rows) => {
+                let own = own()?;
+                let is_shown = |row: &mut BlockRow| {
+                    let offset = Some(row.offset);
+                    shows_code(folded, offset, &mut row.position) || own.contains(&row.function)
+                };
+                left_out.keep(rows, is_shown, |row| row.instructions);
+            }
+            Self::Edges(rows) => {
+                let own = own()?;
+                let is_shown = |row: &mut EdgeRow| {
+                    let offset = row.offset;
+                    shows_code(folded, offset, &mut row.position) || own.contains(&row.function)
+                };
+                left_out.keep(rows, is_shown, |_| 0);
+            }
+            Self::Instructions(rows) => {
+                let own = own()?;
+                let is_shown = |row: &mut InstructionRow| {
+                    let offset = Some(row.offset);
+                    shows_code(folded, offset, &mut row.position) || own.contains(&row.function)
+                };
+                left_out.keep(rows, is_shown, |row| row.count);
+            }
         }
-        let mut keeps = |is_shown: bool, instructions| {
+        Ok(left_out)
+    }
+}
+
+impl LeftOut {
+    /// Keeps the rows that are shown, unless there are none. Adds up the others.
+    fn keep<R>(
+        &mut self,
+        rows: &mut Vec<R>,
+        is_shown: impl FnMut(&mut R) -> bool,
+        instructions: impl Fn(&R) -> u64,
+    ) {
+        let shown = Vec::from_iter(rows.iter_mut().map(is_shown));
+        if !shown.contains(&true) {
+            return;
+        }
+        let mut shown = shown.into_iter();
+        rows.retain(|row| {
+            let is_shown = shown.next().unwrap_or(true);
             if !is_shown {
-                left_out.rows += 1;
-                left_out.instructions += instructions;
+                self.rows += 1;
+                self.instructions += instructions(row);
             }
             is_shown
-        };
-        match self {
-            Self::Functions(rows) => rows.retain(|row| keeps(of_function(row), row.instructions)),
-            Self::Lines(rows) => rows.retain(|row| keeps(of_line(row), row.instructions)),
-            Self::Blocks(_) | Self::Edges(_) | Self::Instructions(_) => {}
-        }
-        left_out
+        });
     }
+}
+
+/// Whether code at an offset is shown, or was inlined into shown code. In the latter case,
+/// `position` becomes the line of the call.
+fn shows_code(
+    folded: &Folded<'_>,
+    offset: Option<OrigOffset>,
+    position: &mut Option<Location>,
+) -> bool {
+    if position.is_some_and(|at| folded.shows(at.file)) {
+        return true;
+    }
+    let around = offset.and_then(|offset| folded.locate(offset));
+    *position = around.or(*position);
+    around.is_some()
 }
 
 /// Adds the cost of lines including library code, and adds rows for lines that have only library

@@ -34,7 +34,7 @@ pub struct MemoryQuery {
     /// The bytes that the query is about.
     pub bytes: MemoryBytes,
     /// The moment right before this place or block is executed: `parser.c:42#7`, `50%`. The default
-    /// is the end of the run.
+    /// is the end of the run or, for a local variable, the last moment at which it was in scope.
     pub at: Option<String>,
 }
 
@@ -269,7 +269,13 @@ impl MemoryQuery {
         source: &'a SourceMap<'a>,
     ) -> Result<At> {
         Ok(match &self.at {
-            None => At::End,
+            None => match &self.bytes {
+                MemoryBytes::Variable(expression) => {
+                    let last = variable::last_in_scope(session, (names, source), expression)?;
+                    last.map_or(At::End, At::Before)
+                }
+                MemoryBytes::Range { .. } => At::End,
+            },
             Some(text) if text.trim() == "end" => At::End,
             Some(text) => {
                 let moment = session.positions(names, source)?.moment(text);

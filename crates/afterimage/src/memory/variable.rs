@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OpId};
 use afterimage_present::document::objects;
-use afterimage_present::{CallThere, VariableThere, grouped, shell_word};
-use afterimage_program::{Function, Names};
+use afterimage_present::{CallThere, VariableThere, counted, grouped, shell_word};
+use afterimage_program::{Function, Names, SourceMap};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Shape,
     TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch, WatchError, Watched,
@@ -341,14 +341,13 @@ fn global<'a>(
     let object = match object {
         Ok(object) => object,
         Err(error @ PathError::NoVariable { .. }) => {
-            let functions = with_local(traced, names, variables, &path.variable);
-            match functions.as_slice() {
-                [] => bail!("{error}"),
-                [first, ..] => bail!(
-                    "{} is a variable of {}: choose a call, such as --at {}",
+            let functions = with_local(traced, variables, &path.variable);
+            match functions.is_empty() {
+                true => bail!("{error}"),
+                false => bail!(
+                    "{} is a variable of {}, so it does not exist at the end of the run; without --at, its last moment is shown",
                     path.variable,
-                    functions.join(", "),
-                    shell_word(&format!("{first}#1"))
+                    listed(&functions, names)
                 ),
             }
         }
@@ -398,13 +397,105 @@ fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
 /// The maximum number of functions that a message names.
 const MOST_NAMED: usize = 8;
 
-/// Names the first functions that have a variable with this name.
-fn with_local(
+/// Returns the last moment at which the local variable that an expression begins with was in scope.
+/// Returns `None` if no function has such a variable, or if it is a global variable.
+///
+/// # Errors
+/// If several functions that were executed have such a variable, or none was executed, or the path
+/// cannot be read.
+pub(super) fn last_in_scope(
     traced: &Session,
-    names: &Names,
-    variables: &Variables<'_>,
-    name: &str,
-) -> Vec<String> {
+    (names, source): (&Names, &SourceMap<'_>),
+    expression: &str,
+) -> Result<Option<When>> {
+    let Ok(path) = expression.parse::<Path>() else {
+        return Ok(None);
+    };
+    let (variables, name) = (traced.variables()?, &path.variable);
+    if !matches!(
+        variables.begin(&path, None),
+        Err(PathError::NoVariable { .. })
+    ) {
+        return Ok(None);
+    }
+    let functions = with_local(traced, variables, name);
+    let positions = traced.positions(names, source)?;
+    let operators = traced.operators();
+    let stopped = traced.final_operator()?.map(|(_, op)| op);
+    let length = traced.path()?.length();
+    let mut executed: Vec<(&Function, When)> = Vec::new();
+    for &function in &functions {
+        let Ok(scopes) = variables.function(function.id) else {
+            continue;
+        };
+        let known = operators.of(function.id)?;
+        let is_in_scope = |op: &OpId| {
+            let offset = known.get(op.as_u32() as usize).map(|known| known.offset);
+            offset.is_some_and(|offset| {
+                let found = variables.find(name, Some((&scopes, offset)));
+                found.is_ok_and(|found| found.kind != VariableKind::Global)
+            })
+        };
+        let mut last: Option<(u64, OpId)> = None;
+        for block in function.cfg.blocks.values() {
+            let ops = block.ops.start.as_u32()..block.ops.end.as_u32();
+            let Some(op) = ops.clone().rev().map(OpId::from_u32).find(is_in_scope) else {
+                continue;
+            };
+            let Some(all) = positions.executions_of(function.id, op)? else {
+                continue;
+            };
+            let Some(found) = all.select(all.count())? else {
+                continue;
+            };
+            // The run may have ended before the operator.
+            let op = match stopped.filter(|_| found.time == length) {
+                Some(stopped) => ops
+                    .map(OpId::from_u32)
+                    .rev()
+                    .find(|op| *op <= stopped && is_in_scope(op)),
+                None => Some(op),
+            };
+            last = last.max(op.map(|op| (found.time, op)));
+        }
+        executed.extend(last.map(|(time, op)| (function, When { time, op: Some(op) })));
+    }
+    match &*executed {
+        [] if functions.is_empty() => Ok(None),
+        [] => bail!(
+            "{name} is a variable of {}, and was never in scope in this run",
+            listed(&functions, names)
+        ),
+        [(_, when)] => Ok(Some(*when)),
+        [(function, When { time, op }), ..] => {
+            let op = op.unwrap_or(OpId::from_u32(0));
+            let at = positions.written(function.id, op, *time)?;
+            let at = at.unwrap_or_else(|| format!("t={time}"));
+            let all = Vec::from_iter(executed.iter().map(|(function, _)| *function));
+            bail!(
+                "{name} is a variable of {}: choose a moment, such as the last in {}: --at {}",
+                listed(&all, names),
+                names.function(function.id),
+                shell_word(&at)
+            )
+        }
+    }
+}
+
+/// Names the first of some functions.
+fn listed(functions: &[&Function], names: &Names) -> String {
+    let all = functions.iter().take(MOST_NAMED);
+    let all = Vec::from_iter(all.map(|function| names.function(function.id)));
+    let more = functions.len() - all.len();
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {}", counted(more as u64, "other function")),
+    };
+    format!("{}{more}", all.join(", "))
+}
+
+/// Returns the functions that have a variable with this name.
+fn with_local<'a>(traced: &'a Session, variables: &Variables<'_>, name: &str) -> Vec<&'a Function> {
     let has_it = |function: &&Function| {
         let Ok(scopes) = variables.function(function.id) else {
             return false;
@@ -415,9 +506,8 @@ fn with_local(
             Err(error) => matches!(error, PathError::NotInScope { .. }),
         }
     };
-    let functions = traced.program().functions.iter().filter(has_it);
-    let functions = functions.map(|function| names.function(function.id).to_owned());
-    functions.take(MOST_NAMED).collect()
+    let functions = traced.program().functions.iter();
+    functions.filter(has_it).collect()
 }
 
 /// The reason why there are no bytes to examine.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use afterimage_analyses::why::{
     At, Digits, Printed, Put, Room, Stream, printed_value, written_before,
 };
-use afterimage_present::{grouped, value_text};
+use afterimage_present::{WhyInLine, grouped, value_text};
 use afterimage_profile::location::number;
 use afterimage_program::Program;
 use afterimage_replay::state::quoted;
@@ -24,12 +24,14 @@ use crate::explain::Scene;
 pub enum Byte {
     /// The byte at this offset, from 0.
     Number(u64),
-    /// The first byte of a line, from 1.
+    /// The last number in a line, from 1, or the first byte of the line if it has no number.
     Line(u64),
     /// The byte at a line and a column, both from 1.
     Column(u64, u64),
+    /// The last number in the last line, or the first byte of the line if it has no number.
+    LastLine,
     /// The byte at a column of the last line, from 1.
-    LastLine(u64),
+    LastColumn(u64),
     /// The number at the end of the first occurrence of this text, or the first byte of the
     /// occurrence if there is no number.
     Text(String),
@@ -55,8 +57,8 @@ impl FromStr for Byte {
             Some((line, column)) => (line, Some(from_1(column))),
         };
         match (line, from_1(line), column) {
-            ("last", _, None) => Ok(Self::LastLine(1)),
-            ("last", _, Some(Some(column))) => Ok(Self::LastLine(column)),
+            ("last", _, None) => Ok(Self::LastLine),
+            ("last", _, Some(Some(column))) => Ok(Self::LastColumn(column)),
             (_, Some(line), None) => Ok(Self::Line(line)),
             (_, Some(line), Some(Some(column))) => Ok(Self::Column(line, column)),
             _ => Err(
@@ -72,8 +74,8 @@ impl fmt::Display for Byte {
             Self::Number(byte) => write!(f, "{byte}"),
             Self::Line(line) => write!(f, "line:{line}"),
             Self::Column(line, column) => write!(f, "line:{line}:{column}"),
-            Self::LastLine(1) => f.write_str("line:last"),
-            Self::LastLine(column) => write!(f, "line:last:{column}"),
+            Self::LastLine => f.write_str("line:last"),
+            Self::LastColumn(column) => write!(f, "line:last:{column}"),
             Self::Text(text) => f.write_str(&quoted(text.as_bytes())),
         }
     }
@@ -126,27 +128,50 @@ pub(super) fn find(
     wanted: &Byte,
     whole: Whole,
 ) -> Result<Start> {
-    let byte = number_of(scene, stream, wanted)?;
+    let (byte, in_line) = number_of(scene, stream, wanted)?;
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
     let mut all = 0;
     while let Some(put) = printed.next(stream)? {
         all = put.before.saturating_add(put.bytes);
         if byte < all {
-            return explained(scene, (stream, &put, byte), whole);
+            let start = explained(scene, (stream, &put, byte), whole)?;
+            return Ok(Start { in_line, ..start });
         }
     }
     Err(beyond(stream, byte, all))
 }
 
-/// Finds the offset of a byte, from 0. O(bytes printed before it), unless `wanted` is an offset.
-fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u64> {
+/// Returns the position of the last number in a line, or 0 if there is none, and the numbers of the
+/// line if there are several.
+fn last_number(line: &[u8], stream: &Stream, wanted: &Byte) -> (u64, Option<WhyInLine>) {
+    let numbers = Digits::all(line);
+    let Some(last) = numbers.last() else {
+        return (0, None);
+    };
+    let before = numbers.iter().rev().nth(1).map(|before| WhyInLine {
+        numbers: numbers.len() as u64,
+        before: String::from_utf8_lossy(&line[before.clone()]).into_owned(),
+        option: option(stream).to_owned(),
+        at: format!("{wanted}:{}", before.start + 1),
+    });
+    (last.start as u64, before)
+}
+
+/// Finds the offset of a byte, from 0, and the numbers of its line if `wanted` names only the line.
+/// O(bytes printed before it), unless `wanted` is an offset.
+fn number_of(
+    scene: &Scene<'_, '_>,
+    stream: &Stream,
+    wanted: &Byte,
+) -> Result<(u64, Option<WhyInLine>)> {
     let (line, column, text) = match wanted {
-        &Byte::Number(byte) => return Ok(byte),
-        &Byte::Line(line) => (Some(line), 1, None),
-        &Byte::Column(line, column) => (Some(line), column, None),
-        &Byte::LastLine(column) => (None, column, None),
-        Byte::Text(text) => (None, 1, Some(text.as_bytes())),
+        &Byte::Number(byte) => return Ok((byte, None)),
+        &Byte::Line(line) => (Some(line), None, None),
+        &Byte::Column(line, column) => (Some(line), Some(column), None),
+        Byte::LastLine => (None, None, None),
+        &Byte::LastColumn(column) => (None, Some(column), None),
+        Byte::Text(text) => (None, None, Some(text.as_bytes())),
     };
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -161,6 +186,12 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     let (mut number, mut all) = (1, 0);
     // The start of the current line, and the last line that contains bytes.
     let (mut begins, mut last) = (0, 0..0);
+    // The bytes of this last line, if its numbers are wanted.
+    let mut held_line: Vec<u8> = Vec::new();
+    let in_line = |begins: u64, line: &[u8]| {
+        let (at, others) = last_number(line, stream, wanted);
+        (begins + at, others)
+    };
     // The latest bytes of the output, in which the text may begin.
     let mut tail: Vec<u8> = Vec::new();
     while let Some(put) = printed.next(stream)? {
@@ -177,19 +208,29 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
         if let Some(text) = text {
             tail.extend(held);
             if let Some(at) = tail.windows(text.len()).position(|part| part == text) {
-                return Ok(all - (tail.len() - at) as u64 + number_at_end(text));
+                let begins = all - (tail.len() - at) as u64;
+                return Ok((begins + number_at_end(text), None));
             }
             tail.drain(..tail.len().saturating_sub(text.len() - 1));
             continue;
         }
         for (at, byte) in (put.before..).zip(held) {
+            if at == begins {
+                held_line.clear();
+            }
             last = begins..at + 1;
-            if line == Some(number) && at - begins + 1 == column {
-                return Ok(at);
+            if line == Some(number) && column == Some(at - begins + 1) {
+                return Ok((at, None));
+            }
+            if column.is_none() && line.is_none_or(|line| line == number) {
+                held_line.push(byte);
             }
             if byte == b'\n' {
                 if line == Some(number) {
-                    return Err(short(at + 1 - begins));
+                    return match column {
+                        None => Ok(in_line(begins, &held_line)),
+                        Some(_) => Err(short(at + 1 - begins)),
+                    };
                 }
                 number += 1;
                 begins = at + 1;
@@ -198,14 +239,17 @@ fn number_of(scene: &Scene<'_, '_>, stream: &Stream, wanted: &Byte) -> Result<u6
     }
     let bytes = last.end - last.start;
     if line.is_none() && text.is_none() && bytes > 0 {
-        return if column <= bytes {
-            Ok(last.start + column - 1)
-        } else {
-            Err(short(bytes))
+        return match column {
+            None => Ok(in_line(last.start, &held_line)),
+            Some(column) if column <= bytes => Ok((last.start + column - 1, None)),
+            Some(_) => Err(short(bytes)),
         };
     }
     if line == Some(number) && begins < all {
-        return Err(short(all - begins));
+        return match column {
+            None => Ok(in_line(begins, &held_line)),
+            Some(_) => Err(short(all - begins)),
+        };
     }
     let printed = counted(stream, all);
     if text.is_some() {
@@ -290,9 +334,14 @@ fn explained(
         at_begin
             || end == around.len() && number.at.end == line.len() && ends < put.before + put.bytes
     };
-    // First try the digits with separators between them as one number.
-    let grouped_number = Vec::from_iter(Digits::grouped_around(line, at - begin));
-    for mut readings in [grouped_number, Digits::readings(line, at - begin)] {
+    // First try the digits with separators between them as one number, and last the digits on one
+    // side of a point.
+    let place = at - begin;
+    for mut readings in [
+        Vec::from_iter(Digits::grouped_around(line, place)),
+        Digits::readings(line, place),
+        Vec::from_iter(Digits::part_around(line, place)),
+    ] {
         readings.retain(|number| whole == Whole::Number && !is_cut(number));
         let positions = readings.iter().map(|number| number.at.clone());
         let Some(positions) = positions.max_by_key(ExactSizeIterator::len) else {
@@ -330,22 +379,14 @@ fn explained(
                 ),
                 value,
                 place: Some(found.spot),
-                spot: None,
-                prelude: Vec::new(),
-                death: None,
-                written: None,
+                ..Start::default()
             });
         }
     }
     Ok(Start {
         from: Some(Held::Put { put: held, range }),
-        ty: None,
         value: value.to_string(),
         what,
-        place: None,
-        spot: None,
-        prelude: Vec::new(),
-        death: None,
-        written: None,
+        ..Start::default()
     })
 }

@@ -82,6 +82,7 @@ impl Start {
             at: place.map(|place| place.at),
             death: self.death.clone(),
             written: self.written.map(Into::into),
+            in_line: self.in_line.clone(),
         })
     }
 
@@ -175,6 +176,9 @@ fn text(
         shown: None,
         width,
     };
+    if let Some(in_line) = &start.in_line {
+        text.in_line(in_line)?;
+    }
     // If the run ended in a library, also show a few steps of the check that ended it.
     let check = if start.death.is_some() { CHECK } else { 0 };
     let mut shown = Shown::new(rest, check);
@@ -238,6 +242,9 @@ impl<'t> Shown<'t> {
         };
         if folds && self.check == 0 {
             self.folded.add(&entry);
+            return Ok(());
+        }
+        if WhyText::hides(&entry) {
             return Ok(());
         }
         let folded = std::mem::take(&mut self.folded);

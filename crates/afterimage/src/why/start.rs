@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_analyses::why::{At, PutBytes, Spot, ValType, written_before};
 use afterimage_ids::OpId;
-use afterimage_present::{WhyDeath, WhyEntry, value_text};
+use afterimage_present::{WhyDeath, WhyEntry, WhyInLine, value_text};
 use afterimage_replay::state::Written;
 use afterimage_replay::steps::Range;
 use afterimage_replay::values::{Execution, Kind};
@@ -16,6 +16,7 @@ use crate::places::{self, Site, chosen, executions, nameless_statements, what_le
 use crate::text::pasted;
 
 /// A value to explain.
+#[derive(Default)]
 pub struct Start {
     /// The place of the value, or `None` if there is no value to follow back.
     pub from: Option<Held>,
@@ -36,6 +37,8 @@ pub struct Start {
     pub prelude: Vec<WhyEntry>,
     /// The end of the run, if it is the subject and lies in a library.
     pub death: Option<WhyDeath>,
+    /// The other numbers of the line of output, if only the line was named.
+    pub in_line: Option<WhyInLine>,
 }
 
 /// The place of a value.
@@ -242,9 +245,7 @@ fn of_execution(
             value,
             place: Some(spot),
             spot: Some(spot),
-            prelude: Vec::new(),
-            death: None,
-            written: None,
+            ..Start::default()
         })));
     }
     let Some(from) = walk.start(execution.instance, statement)? else {
@@ -270,8 +271,6 @@ fn of_execution(
         what,
         place: Some(spot),
         spot: Some(spot),
-        prelude: Vec::new(),
-        death: None,
-        written: None,
+        ..Start::default()
     })))
 }

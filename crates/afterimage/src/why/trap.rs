@@ -216,12 +216,12 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         what: format!("{what}{which}"),
         place: Some(spot),
         spot: Some(spot),
-        written: None,
         death: told,
         prelude: vec![WhyEntry::Led {
             more: open.saturating_sub(frames.len()) as u64,
             frames,
         }],
+        ..Start::default()
     })
 }
 

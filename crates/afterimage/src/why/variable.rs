@@ -159,9 +159,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
         value,
         written,
         place: Some(spot),
-        spot: None,
-        prelude: Vec::new(),
-        death: None,
+        ..Start::default()
     })
 }
 
@@ -194,11 +192,8 @@ fn of_local<'a>(
             grouped(time)
         ),
         value,
-        written: None,
         place: Some(spot),
-        spot: None,
-        prelude: Vec::new(),
-        death: None,
+        ..Start::default()
     }))
 }
 

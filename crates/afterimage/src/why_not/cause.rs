@@ -12,6 +12,7 @@ use afterimage_replay::state::{Call, calls};
 use afterimage_replay::values::ValuesError;
 use anyhow::{Context, Result};
 
+use super::variables::in_condition;
 use crate::explain::Scene;
 use crate::why::{Held, Start};
 
@@ -69,8 +70,13 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
                 Some(EdgeKind::CallThrow | EdgeKind::Throw) => WhyNotNeeds::Exception,
                 _ => WhyNotNeeds::Index,
             };
+            let variables = match &start {
+                Some(_) => in_condition(scene, at, &place, &execution)?,
+                None => Vec::new(),
+            };
             let kind = WhyNotKind::Branch {
                 place,
+                variables,
                 times,
                 executions,
                 value: start.as_ref().map(|start| start.value.clone()),
@@ -222,9 +228,7 @@ fn decided(
         value,
         place: Some(spot),
         spot: Some(spot),
-        prelude: Vec::new(),
-        written: None,
-        death: None,
+        ..Start::default()
     };
     Ok((shown, Some(start)))
 }

@@ -1,6 +1,7 @@
 //! Finds why a place was not executed.
 
 mod cause;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -43,7 +43,7 @@ pub use afterimage_simulate::{
 pub use error::SimulateError;
 pub use history::{OneOutcome, Outcome, OutcomeRun};
 pub use producers::{Producer, producers};
-pub use rows::{MissesBy, MissesPlace, MissesRow, miss_rows};
+pub use rows::{MissRows, MissesBy, MissesPlace, MissesRow};
 pub use run::{Keep, simulate};
 pub use stored::{
     DamagedSimulation, SimulationWriter, StoredError, StoredSimulation, StoredSimulations,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_simulate::{SiteKind, Summary, Tally};
 
-use afterimage_profile::{Line, ProfileError};
+use afterimage_profile::{Line, OwnFunctions, ProfileError, Source};
 use afterimage_replay::steps::{OperatorPlace, Operators};
 use serde::{Deserialize, Serialize};
 
@@ -53,25 +53,61 @@ pub struct MissesRow {
     pub tally: Tally,
 }
 
+/// The misses by place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissRows {
+    /// The rows.
+    pub rows: Vec<MissesRow>,
+    /// The executions and misses of code that is not shown.
+    pub left_out: Tally,
+}
+
+impl MissRows {
+    /// Returns misses by place in the shown code, as [`miss_rows`] does. If nothing in the shown
+    /// code was executed, shows all code.
+    ///
+    /// # Errors
+    /// As for [`miss_rows`].
+    pub fn new(
+        summary: &Summary,
+        operators: &Operators<'_>,
+        by: MissesBy,
+        own: Option<&OwnFunctions<'_>>,
+    ) -> Result<Self, ProfileError> {
+        let found = miss_rows(summary, operators, by, own)?;
+        if found.rows.is_empty() && own.is_some() {
+            return miss_rows(summary, operators, by, None);
+        }
+        Ok(found)
+    }
+}
+
 /// Returns misses by place. Rows with the most misses come first, then rows with the most
-/// executions. Equal rows are in program order. Places that were not executed have no row. O(sites
-/// · log sites), plus the bodies of their functions.
+/// executions. Equal rows are in program order. Places that were not executed have no row. With
+/// `own`, code that is not shown has no row either, and code that was inlined into shown code has
+/// the line of the call. O(sites · log sites), plus the bodies of their functions.
 ///
 /// # Errors
 /// If the summary names an operator that the program does not contain.
-pub fn miss_rows(
+fn miss_rows(
     summary: &Summary,
     operators: &Operators<'_>,
     by: MissesBy,
-) -> Result<Vec<MissesRow>, ProfileError> {
+    own: Option<&OwnFunctions<'_>>,
+) -> Result<MissRows, ProfileError> {
     let mut sites = Vec::from_iter(summary.sites.iter().enumerate());
     sites.retain(|(_, (_, tally))| tally.executions > 0);
     sites.sort_unstable_by_key(|(_, (site, _))| *site);
     let mut rows: Vec<MissesRow> = Vec::new();
     let mut lines: HashMap<Option<Line>, usize> = HashMap::new();
+    let mut left_out = Tally::default();
     for (number, (site, tally)) in sites {
         let (function, op) = (FuncId::from_u32(site.function), OpId::from_u32(site.op));
         if by == MissesBy::Function {
+            if own.is_some_and(|own| !own.shows(function)) {
+                left_out = left_out.plus(*tally);
+                continue;
+            }
             match rows.last_mut() {
                 Some(row) if row.place == MissesPlace::Function(function) => {
                     row.tally = row.tally.plus(*tally);
@@ -85,11 +121,19 @@ pub fn miss_rows(
         }
         let known = operators.of(function)?;
         let place = known.get(site.op as usize).cloned();
-        let place = place.ok_or(ProfileError::Body {
+        let mut place = place.ok_or(ProfileError::Body {
             function,
             expected: site.op.saturating_add(1),
             got: known.len(),
         })?;
+        if let Some(own) = own {
+            let position = own.folded.locate(place.offset);
+            if position.is_none() && !own.shows(function) {
+                left_out = left_out.plus(*tally);
+                continue;
+            }
+            place.position = position;
+        }
         if by == MissesBy::Instruction {
             rows.push(MissesRow {
                 place: MissesPlace::Instruction {
@@ -115,5 +159,5 @@ pub fn miss_rows(
     }
     // The sort is stable, so equal rows stay in program order.
     rows.sort_by_key(|row| Reverse((row.tally.missed, row.tally.executions)));
-    Ok(rows)
+    Ok(MissRows { rows, left_out })
 }

@@ -17,9 +17,12 @@ pub struct Digits {
     pub at: Range<usize>,
     /// The number as written.
     pub text: String,
-    /// The number without separators between groups of three digits.
+    /// The number without separators between groups of three digits, and without zeros that only
+    /// fill its width.
     plain: String,
     number: Number,
+    /// The highest degree to which a value can agree with this reading.
+    most: Agrees,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -79,6 +82,9 @@ pub struct Printed {
 /// The degree to which a value agrees with the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Agrees {
+    /// The value is an integer with the digits of a decimal number, which may have been printed as
+    /// two integers with a point between them.
+    Scaled,
     /// The magnitudes agree. The sign may have been printed separately, before the digits.
     Magnitude,
     Exactly,
@@ -86,7 +92,8 @@ enum Agrees {
 
 impl Digits {
     /// Returns the possible readings of the digits at `position` in a string. Without a prefix,
-    /// digits may be decimal, hexadecimal or octal. O(text).
+    /// digits may be decimal, hexadecimal or octal. The digits of a decimal number may be those of
+    /// an integer: 1250 printed as `12.50`. O(text).
     pub fn readings(text: &[u8], position: usize) -> Vec<Self> {
         let written = Self::around(text, position);
         let has_prefix = |digits: &Self| digits.text.contains(['x', 'X', 'o', 'b']);
@@ -108,26 +115,93 @@ impl Digits {
                     is_negative: false,
                     radix,
                 },
+                most: Agrees::Exactly,
             })
         };
-        let others = [read(Radix::Hexadecimal, 16), read(Radix::Octal, 8)];
+        let scaled = written.as_ref().and_then(Self::scaled);
+        let others = [read(Radix::Hexadecimal, 16), read(Radix::Octal, 8), scaled];
         written
             .into_iter()
             .chain(others.into_iter().flatten())
             .collect()
     }
 
-    /// Returns the word of letters and digits at a position.
-    fn word(text: &[u8], position: usize) -> Option<Range<usize>> {
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        if !text.get(position).is_some_and(is_part) {
+    /// Returns the reading of a decimal number as an integer with the same digits.
+    fn scaled(&self) -> Option<Self> {
+        let Number::Decimal { exponent: None, .. } = self.number else {
+            return None;
+        };
+        let digits = self.plain.replace(['-', '.'], "");
+        Some(Self {
+            number: Number::Integer {
+                magnitude: digits.parse().ok()?,
+                is_negative: self.plain.starts_with('-'),
+                radix: Radix::Written,
+            },
+            most: Agrees::Scaled,
+            ..self.clone()
+        })
+    }
+
+    /// Returns the part of a decimal number at `position` in a string: the digits on one side of
+    /// its point, which may have been printed as an integer of their own. O(text).
+    pub fn part_around(text: &[u8], position: usize) -> Option<Self> {
+        let whole = Self::around(text, position)?;
+        if !matches!(whole.number, Number::Decimal { exponent: None, .. }) {
             return None;
         }
-        let before = text[..position]
-            .iter()
-            .rev()
-            .take_while(|byte| is_part(byte));
-        let after = text[position..].iter().take_while(|byte| is_part(byte));
+        let point = text[whole.at.clone()].iter().position(|byte| *byte == b'.');
+        let point = whole.at.start + point?;
+        let at = match position > point {
+            true => point + 1..whole.at.end,
+            false => whole.at.start..point,
+        };
+        let digits = std::str::from_utf8(&text[at.clone()]).ok()?;
+        Some(Self {
+            at,
+            text: digits.to_owned(),
+            plain: digits.to_owned(),
+            number: Number::Integer {
+                magnitude: digits.parse().ok()?,
+                is_negative: false,
+                radix: Radix::Written,
+            },
+            most: Agrees::Exactly,
+        })
+    }
+
+    /// Returns the ranges of all numbers in a string, without signs. Digits that belong to a name,
+    /// as in `u32`, are not a number. O(text).
+    pub fn all(text: &[u8]) -> Vec<Range<usize>> {
+        let mut all = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let before = at.checked_sub(1).map(|before| text[before]);
+            let in_name = before.is_some_and(|byte| is_in_word(&byte) || !byte.is_ascii());
+            if !text[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let end = match end_of_groups(text, at) {
+                Some(end) => read(text, end - 3).0,
+                None => read(text, at).0,
+            };
+            if !in_name {
+                all.push(at..end);
+            }
+            at = end;
+        }
+        all
+    }
+
+    /// Returns the word of letters and digits at a position.
+    fn word(text: &[u8], position: usize) -> Option<Range<usize>> {
+        if !text.get(position).is_some_and(is_in_word) {
+            return None;
+        }
+        let before = text[..position].iter().rev();
+        let before = before.take_while(|byte| is_in_word(byte));
+        let after = text[position..].iter().take_while(|byte| is_in_word(byte));
         Some(position - before.count()..position + after.count())
     }
 
@@ -182,6 +256,7 @@ impl Digits {
             if (begin..end).contains(&position) {
                 let written = String::from_utf8_lossy(&text[begin..end]).into_owned();
                 let (plain, number) = number?;
+                let plain = unfilled(&plain);
                 let sign = if is_negative { "-" } else { "" };
                 let number = match number {
                     Number::Integer {
@@ -198,6 +273,7 @@ impl Digits {
                     text: written,
                     plain: format!("{sign}{plain}"),
                     number,
+                    most: Agrees::Exactly,
                 });
             }
             at = end;
@@ -206,7 +282,13 @@ impl Digits {
     }
 
     /// Returns how well a value agrees with the number, or `None` if it does not.
-    fn agrees(&self, ty: ValType, (low, _): Bits) -> Option<Agrees> {
+    fn agrees(&self, ty: ValType, bits: Bits) -> Option<Agrees> {
+        let agrees = self.agrees_as(ty, bits)?;
+        // The integer is not meant if the decimal number itself may be.
+        Some(agrees.min(self.most))
+    }
+
+    fn agrees_as(&self, ty: ValType, (low, _): Bits) -> Option<Agrees> {
         let signed = match ty {
             ValType::I32 => i64::from(low as u32 as i32),
             _ => low as i64,
@@ -246,7 +328,11 @@ impl Digits {
                 (unsigned == magnitude).then_some(Agrees::Exactly)
             }
             (Number::Decimal { .. }, ValType::I32 | ValType::I64) => None,
-            (Number::Integer { radix, .. }, _) if *radix != Radix::Written => None,
+            (Number::Integer { radix, .. }, _)
+                if *radix != Radix::Written || self.most == Agrees::Scaled =>
+            {
+                None
+            }
             (Number::Integer { .. }, _) => self.reads(format!("{float:.0}"), shortest()),
             (
                 &Number::Decimal {
@@ -319,6 +405,21 @@ impl Digits {
             .iter()
             .any(|text| text.trim_start_matches('-') == printed);
         is_magnitude.then_some(Agrees::Magnitude)
+    }
+}
+
+/// Whether a byte belongs to a word of letters and digits.
+fn is_in_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
+}
+
+/// Removes the zeros before a number that only fill its width: `0004.958`.
+fn unfilled(plain: &str) -> &str {
+    let zeros = plain.bytes().take_while(|byte| *byte == b'0').count();
+    match plain.as_bytes().get(zeros) {
+        Some(byte) if byte.is_ascii_digit() => &plain[zeros..],
+        // The last zero is a digit, and `0x1f` is in hexadecimal.
+        _ => &plain[zeros.saturating_sub(1)..],
     }
 }
 
@@ -414,8 +515,8 @@ const LOOKED_AT: u32 = 20_000;
 
 /// Finds the value that the digits show, and the index of the reading that it matches. It is the
 /// matching value that is the fewest links away, among the values from which the digits were made.
-/// A value that matches only without its sign counts only if no other value matches. A value that
-/// agrees exactly is preferred to a value with a different sign. Constants of the code are skipped,
+/// A value that agrees exactly is preferred to a value with a different sign, and both are preferred
+/// to an integer with the digits of a decimal number. Constants of the code are skipped,
 /// since they may match by chance. Returns `None` if there is no matching value nearby.
 ///
 /// # Errors
@@ -432,7 +533,7 @@ pub fn printed_value(
     let mut halves: HashMap<u64, Printed> = HashMap::new();
     let mut queue = VecDeque::from_iter(written.iter().copied());
     let mut seen = HashSet::new();
-    let mut found: Option<(usize, Printed)> = None;
+    let mut found: Option<(Agrees, usize, Printed)> = None;
     for _ in 0..LOOKED_AT {
         let Some(at) = queue.pop_front() else {
             break;
@@ -501,10 +602,10 @@ pub fn printed_value(
             for (number, reading) in readings.iter().enumerate().filter(|(at, _)| is_made[*at]) {
                 match reading.agrees(ty, bits) {
                     Some(Agrees::Exactly) => return Ok(Some((number, printed))),
-                    Some(Agrees::Magnitude) => {
-                        found.get_or_insert((number, printed));
+                    Some(agrees) if found.is_none_or(|(other, ..)| agrees > other) => {
+                        found = Some((agrees, number, printed));
                     }
-                    None => {}
+                    Some(_) | None => {}
                 }
             }
             if ty != ValType::I64 {
@@ -530,7 +631,7 @@ pub fn printed_value(
             }
         }
     }
-    Ok(found)
+    Ok(found.map(|(_, number, printed)| (number, printed)))
 }
 
 #[cfg(test)]
@@ -635,6 +736,8 @@ mod tests {
         assert_eq!(readings("a: 0x41 b"), [0x41]);
         assert_eq!(readings("a: 7 b"), [7]);
         assert_eq!(readings("a: house"), []);
+        // 1.25 may be the integer 125.
+        assert_eq!(readings("a: 1.25"), [0, 125]);
         assert!(Radix::Hexadecimal.is_made_with(15) && !Radix::Hexadecimal.is_made_with(10));
     }
 
@@ -664,5 +767,49 @@ mod tests {
         let single = agrees("0.25", ValType::F32, u64::from(0.25f32.to_bits()));
         assert_eq!(single, exactly);
         assert_eq!(agrees("3.14", ValType::I32, 3), None);
+        // Zeros may fill the width.
+        assert_eq!(float("0004.958", 4.958), exactly);
+        assert_eq!(float("-004.96", -4.958), exactly);
+        assert_eq!(float("0000.50", 0.5), exactly);
+        assert_eq!(float("000", 0.2), exactly);
+        assert_eq!(float("007", 7.0), exactly);
+        assert_eq!(float("0001.5e+10", 1.5e10), exactly);
+    }
+
+    #[test]
+    fn decimal_numbers_may_be_printed_as_integers() {
+        let text = b"due -012.50";
+        let readings = Digits::readings(text, 8);
+        let agrees = |ty, value: i64| {
+            let all = readings.iter();
+            all.filter_map(|one| one.agrees(ty, (value as u64, 0)))
+                .max()
+        };
+        assert_eq!(agrees(ValType::I64, -1250), Some(Agrees::Scaled));
+        assert_eq!(agrees(ValType::I64, 1250), Some(Agrees::Scaled));
+        assert_eq!(agrees(ValType::I64, 125), None);
+        let float = |value: f64| agrees(ValType::F64, value.to_bits() as i64);
+        assert_eq!(float(-12.5), Some(Agrees::Exactly));
+        assert_eq!(float(-1250.0), None);
+        let part = |position| {
+            let part = Digits::part_around(text, position)?;
+            Some((part.text, part.at))
+        };
+        let whole = Some(("012".to_owned(), 5..8));
+        for position in 4..9 {
+            assert_eq!(part(position), whole, "{position}");
+        }
+        assert_eq!(part(9), Some(("50".to_owned(), 9..11)));
+        assert_eq!(Digits::part_around(b"41", 0), None);
+        assert_eq!(Digits::part_around(b"1.5e3", 0), None);
+    }
+
+    #[test]
+    fn all_numbers_of_a_line_are_found() {
+        let text = "u32 x_1 é2 a: -41, 3.14 0x1F 1,234.5 12,34 5ms v1.2.3";
+        let all = Digits::all(text.as_bytes()).into_iter();
+        let all = Vec::from_iter(all.map(|at| &text[at]));
+        let numbers = ["41", "3.14", "0x1F", "1,234.5", "12", "34", "5", "3"];
+        assert_eq!(all, numbers);
     }
 }

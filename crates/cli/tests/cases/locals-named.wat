@@ -44,7 +44,6 @@
 ;; |       2: afterimage why run.aft --at @0x40#2 --operand right
 ;; |   3 = 0 + 3                           @0x40#1 in sum  t=3
 ;; |       0: afterimage why run.aft --at @0x40#1 --operand left
-;; |   3 = i64.extend_i32_u(3)             @0x3f#1 in sum  t=3
 ;; |   the constant 3                      @0x54#1 in _start  t=1
 ;; $ afterimage slice run.aft --at @0x40#3 --var total --by statement
 ;; | what total = 5 before @0x40#3, t=5, depends on: 5 statements, 7 executions

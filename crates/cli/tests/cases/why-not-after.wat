@@ -17,8 +17,8 @@
 ;; $ afterimage why-not run.aft --at step+0x18 --after step#4
 ;; | step+0x18 was not executed after t=13 (it was executed once before, the last time at t=10):
 ;; |   the branch at @0x39#4 in step was executed 2 times (5 times in the whole run) and never led towards step+0x18
-;; |   the first time after that, its condition was 0, and it left the function; only a value other than 0 leads towards step+0x18
-;; | what decided it, 0 (@0x39#4), comes from a local that nothing wrote, which is 0, 5 steps back
+;; |   the first time after that, it left the function
+;; | what decided it, 0 (@0x39#4; only a value other than 0 leads towards step+0x18), comes from a local that nothing wrote, which is 0, 5 steps back
 ;; |   0 = 4 == 3                          @0x38#4 in step  t=13
 ;; |   4 = 3 + 1                           @0x4d#4 in _start  t=12
 ;; |   … this 3 more times, back to
@@ -32,8 +32,8 @@
 ;; $ afterimage why-not run.aft --at step+0x18 --after t=16
 ;; | step+0x18 was not executed after t=16 (it was executed once before, the last time at t=10):
 ;; |   the branch at @0x39#5 in step was executed once (5 times in the whole run) and never led towards step+0x18
-;; |   the first time after that, its condition was 0, and it left the function; only a value other than 0 leads towards step+0x18
-;; | what decided it, 0 (@0x39#5), comes from a local that nothing wrote, which is 0, 6 steps back
+;; |   the first time after that, it left the function
+;; | what decided it, 0 (@0x39#5; only a value other than 0 leads towards step+0x18), comes from a local that nothing wrote, which is 0, 6 steps back
 ;; |   0 = 5 == 3                          @0x38#5 in step  t=16
 ;; |   5 = 4 + 1                           @0x4d#5 in _start  t=15
 ;; |   … this 4 more times, back to
@@ -45,9 +45,9 @@
 ;; $ afterimage why-not run.aft --at step+0x1 --after step+0x6#5
 ;; | step+0x1 was not executed after t=16 (it was executed 5 times before, the last time at t=16):
 ;; |   the branch at @0x57#5 in _start was executed once (5 times in the whole run) and never led towards step+0x1
-;; |   the first time after that, its condition was 0, and the run ended; only a value other than 0 leads towards step+0x1
+;; |   the first time after that, the run ended
 ;; |   so call at @0x50 in _start was not executed; it would have called the function
-;; | what decided it, 0 (@0x57#5), comes from a local that nothing wrote, which is 0, 6 steps back
+;; | what decided it, 0 (@0x57#5; only a value other than 0 leads towards step+0x1), comes from a local that nothing wrote, which is 0, 6 steps back
 ;; |   0 = 5 < 5                           @0x56#5 in _start  t=17
 ;; |   5 = 4 + 1                           @0x4d#5 in _start  t=15
 ;; |   … this 4 more times, back to

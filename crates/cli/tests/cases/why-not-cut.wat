@@ -23,18 +23,18 @@
 ;; $ afterimage why-not run.aft --at never
 ;; | never was never executed:
 ;; |   the branch at @0x54#2 in share was executed 2 times and never led towards never
-;; |   the last time, its condition was 0, and it left the function; only a value other than 0 leads towards never
+;; |   the last time, it left the function
 ;; |   so call at @0x56 in share was not executed; it would have called the function
-;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
+;; | what decided it, 0 (@0x54#2; only a value other than 0 leads towards never), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at never --after 5
 ;; | never was not executed after t=5 (it was never executed before, either):
 ;; |   the branch at @0x54#2 in share was executed once (2 times in the whole run) and never led towards never
-;; |   the first time after that, its condition was 0, and it left the function; only a value other than 0 leads towards never
+;; |   the first time after that, it left the function
 ;; |   so call at @0x56 in share was not executed; it would have called the function
-;; | what decided it, 0 (@0x54#2), comes from the constant 2 at @0x73#1, 2 steps back
+;; | what decided it, 0 (@0x54#2; only a value other than 0 leads towards never), comes from the constant 2 at @0x73#1, 2 steps back
 ;; |   0 = 1 == 0                          @0x53#2 in share  t=7
 ;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
 ;; |   the constant 2                      @0x73#1 in _start  t=1

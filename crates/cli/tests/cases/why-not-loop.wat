@@ -19,14 +19,14 @@
 ;; $ afterimage why-not run.aft --at loops+0x5
 ;; | loops+0x5 was never executed:
 ;; |   the branch at @0x40#1 in maybe was executed once and never led towards loops+0x5
-;; |   the last time, its condition was 0, and it left the function; only a value other than 0 leads towards loops+0x5
+;; |   the last time, it left the function
 ;; |   so call at @0x44 in maybe was not executed; it would have called the function
-;; | what decided it, 0 (@0x40#1), comes from the constant 0 at @0x4c#1
+;; | what decided it, 0 (@0x40#1; only a value other than 0 leads towards loops+0x5), comes from the constant 0 at @0x4c#1
 ;; |   the constant 0                      @0x4c#1 in _start  t=1
 ;; $ afterimage why-not run.aft --at loops
 ;; | loops was never executed:
 ;; |   the branch at @0x40#1 in maybe was executed once and never led towards loops
-;; |   the last time, its condition was 0, and it left the function; only a value other than 0 leads towards loops
+;; |   the last time, it left the function
 ;; |   so call at @0x44 in maybe was not executed; it would have called the function
-;; | what decided it, 0 (@0x40#1), comes from the constant 0 at @0x4c#1
+;; | what decided it, 0 (@0x40#1; only a value other than 0 leads towards loops), comes from the constant 0 at @0x4c#1
 ;; |   the constant 0                      @0x4c#1 in _start  t=1

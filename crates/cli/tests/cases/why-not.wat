@@ -33,16 +33,17 @@
 ;; $ afterimage why-not run.aft --at report+0x8
 ;; | report+0x8 was never executed:
 ;; |   the branch at @0x9b#3 in check was executed 3 times and never led towards report+0x8
-;; |   the last time, its condition was 0, and it left the function; only a value other than 0 leads towards report+0x8
+;; |   the last time, it left the function
 ;; |   so call at @0x9f in check was not executed; it would have called the function
-;; | what decided it, 0 (@0x9b#3), comes from a local that nothing wrote, which is 0, 3 steps back
+;; | what decided it, 0 (@0x9b#3; only a value other than 0 leads towards report+0x8), comes from a local that nothing wrote, which is 0, 3 steps back
 ;; |   0 = 8 > 10                          @0x9a#3 in check  t=9
 ;; |   8 = 4 + 4                           @0xd2#2 in _start  t=7
 ;; |   4 = 0 + 4                           @0xd2#1 in _start  t=4
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why-not run.aft --at two
 ;; | two was never executed:
-;; |   call_indirect at @0xe4#1 in _start was executed once and never called two; the last time, it called one, through index 0
+;; |   call_indirect at @0xe4#1 in _start was executed once and never called two
+;; |   the last time, it called one, through index 0
 ;; | what decided it, 0 (@0xe4#1), comes from a local that nothing wrote, which is 0, 4 steps back
 ;; |   0 = 12 & 1                          @0xe3#1 in _start  t=11
 ;; |   12 = 8 + 4                          @0xd2#3 in _start  t=10

@@ -79,7 +79,7 @@ fn numbers_that_rust_prints_are_those_that_it_computed() {
         ("i32", &["{}", "{:?}", "{:7}"]),
         ("i64", &["{}", "{:012}"]),
         ("u64", &["{}", "{:#x}"]),
-        ("f64", &["{}", "{:.3}", "{:?}", "{:9.1}"]),
+        ("f64", &["{}", "{:.3}", "{:?}", "{:9.1}", "{:012.3}"]),
         ("f32", &["{}", "{:.2}"]),
     ];
     let mut source = "use std::hint::black_box;\nfn main() {\n".to_owned();
@@ -120,7 +120,10 @@ fn numbers_that_c_prints_are_those_that_it_computed() {
     let kinds: &[(_, &[_])] = &[
         ("int", &["%d", "%i", "%8d", "%x"]),
         ("long long", &["%lld", "%016lld"]),
-        ("double", &["%f", "%.2f", "%g", "%e", "%.12g", "%8.1f"]),
+        (
+            "double",
+            &["%f", "%.2f", "%g", "%e", "%.12g", "%8.1f", "%012.3f"],
+        ),
         ("float", &["%.3f", "%g"]),
     ];
     let mut source = "#include <stdio.h>\nint main(void) {\n".to_owned();

@@ -114,6 +114,70 @@ fn library_code_is_folded_in_each_text() {
     assert!(time.starts_with("t=") && time.contains(','), "{line}");
 }
 
+/// Rows of library code are counted, and the rows of one's own code name one's own lines.
+#[test]
+fn rows_of_library_code_are_counted() {
+    let sandbox = recorded("b a");
+    for (by, noun) in [
+        ("block", "block"),
+        ("edge", "edge"),
+        ("instruction", "instruction"),
+    ] {
+        let words = format!("profile app.aft --by {by} --sort count --limit 100000");
+        let (told, all) = (
+            sandbox.ok(&words).stdout,
+            sandbox.ok(&format!("{words} --code all")).stdout,
+        );
+        let rows = |text: &str| {
+            let table = text.split("\n\n").nth(1).unwrap().lines().skip(1);
+            table
+                .filter(|line| !line.starts_with("library code"))
+                .count()
+        };
+        let last = told.lines().last().unwrap();
+        let left_out = last
+            .strip_prefix("library code: ")
+            .unwrap_or_else(|| panic!("{told}"));
+        assert!(left_out.contains(noun), "{last}");
+        let left_out = left_out.split(' ').next().unwrap().replace(',', "");
+        assert_eq!(
+            rows(&told) + left_out.parse::<usize>().unwrap(),
+            rows(&all),
+            "{by}"
+        );
+        assert!(
+            told.contains("app.rs:3") && !told.contains(".rs:272"),
+            "{told}"
+        );
+        let is_own = |line: &&str| line.contains("app::main") && !line.contains("app.rs:");
+        let other = told
+            .lines()
+            .filter(is_own)
+            .filter(|line| line.contains(".rs:"));
+        assert_eq!(other.count(), 0, "{told}");
+        assert!(!all.contains("library code: "), "{all}");
+    }
+    // Misses of library code are counted, too, and formats for programs are complete.
+    let words = "simulate app.aft --cache 1k,2,64 --by function --limit 100000";
+    let told = sandbox.ok(words).stdout;
+    assert!(
+        told.contains(" app::main") && !told.contains("core::"),
+        "{told}"
+    );
+    assert!(
+        told.contains("library code: ") && told.contains(" missed ("),
+        "{told}"
+    );
+    let all = sandbox.ok(&format!("{words} --code all")).stdout;
+    assert!(
+        all.contains("core::") && !all.contains("library code: "),
+        "{all}"
+    );
+    let json = |code: &str| sandbox.ok(&format!("{words} --format json {code}")).stdout;
+    assert_eq!(json(""), json("--code all"));
+    assert!(json("--code mine").lines().count() < json("").lines().count());
+}
+
 /// Statements of a library are shown by the user's line that called it.
 #[test]
 fn dependences_and_memory_name_the_users_line() {

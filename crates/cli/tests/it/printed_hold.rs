@@ -148,7 +148,7 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     let starts = Vec::from_iter(std::iter::once(0).chain(starts.map(|(at, _)| at + 1)));
     let last = starts.iter().rfind(|start| **start < output.len()).unwrap();
     let mut named = vec![
-        ("line:last".to_owned(), *last),
+        ("line:last:1".to_owned(), *last),
         ("line:last:4".to_owned(), last + 3),
     ];
     for line in [1, 2, 7, 20] {
@@ -211,7 +211,7 @@ fn every_flipped_bit_is_found() {
     assert_eq!(findings("same.aft"), Vec::<String>::new());
     // There is one chunk, and the index.
     assert_eq!(sizes.len(), 2);
-    let right = sandbox.ok("why run.aft --stdout line:3").stdout;
+    let right = sandbox.ok("why run.aft --stdout line:3:1").stdout;
     for (of, size) in sizes.iter().enumerate() {
         // Flip all bits of non-text parts, and some bits of the text.
         let bits = (0..8 * size).filter(|bit| *bit < 160 || bit % 61 == 0);
@@ -224,7 +224,7 @@ fn every_flipped_bit_is_found() {
             let found = findings("bad.aft");
             assert!(!found.is_empty(), "chunk {of}, bit {bit}");
             if bit % 7 == 0 {
-                let ran = sandbox.run("why bad.aft --stdout line:3");
+                let ran = sandbox.run("why bad.aft --stdout line:3:1");
                 let same = ran.stdout.replace("bad.aft", "run.aft") == right;
                 assert!(
                     ran.code == Some(125) || same,

@@ -233,10 +233,23 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
         json(&sandbox, &pointee)["variable"]["call"]["function"]["name"],
         Value::Null
     );
+    // Without a place, the last moment is meant at which the variable was in scope.
+    let last = json(&sandbox, "memory app.aft --var half --format json");
+    let call = &last["variable"]["call"];
+    assert_eq!(call["function"]["name"], "app::halve");
+    let written = last["parts"][0]["written"]["t"].as_u64().unwrap();
+    let [first_t, last_t] = ["first_t", "last_t"].map(|t| call[t].as_u64().unwrap());
+    assert!((first_t..=last_t).contains(&written), "{last}");
+    let t = last["t"].as_u64().unwrap();
+    assert!((written..=last_t).contains(&t), "{last}");
+    // Bytes with the same answers are one part of the text, whatever reads them after the call.
+    let told = sandbox.ok("memory app.aft --var half").stdout;
+    let parts = told.lines().filter(|line| line.contains("..0x"));
+    assert_eq!(parts.count(), 1, "{told}");
     sandbox.refused(
-        "memory app.aft --var half",
+        "memory app.aft --var half --at end",
         125,
-        &["half is a variable of app::halve", "--at app::halve#1"],
+        &["half is a variable of app::halve, so it does not exist at the end"],
     );
     sandbox.refused("memory app.aft --var nobody", 125, &["no variable nobody"]);
     let both = sandbox.run("memory app.aft --var half --address 0");

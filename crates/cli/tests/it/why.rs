@@ -143,8 +143,11 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
         assert_eq!(end(&told), input, "{words}: {told:#?}");
         assert_eq!(told[0]["schema"], "afterimage/why/2");
     }
+    // A line stands for its number.
+    let told = sandbox.ok("why app.aft --stdout line:1").stdout;
+    assert_eq!(told, sandbox.ok("why app.aft --stdout 3").stdout);
     // The first byte of the line is a constant of the program.
-    let told = lines(&sandbox, "why app.aft --stdout line:1 --format json");
+    let told = lines(&sandbox, "why app.aft --stdout line:1:1 --format json");
     assert!(matches!(end(&told).0, "constant" | "data"), "{told:#?}");
     sandbox.refused("why app.aft --stdout 6", 125, &["--stdout 6", "6 bytes"]);
     sandbox.refused("why app.aft --stdout line:2", 125, &["line:2", "1 line"]);
@@ -312,7 +315,7 @@ fn without_a_start_a_failure_is_explained() {
     let parts = ["the run returned", "nothing failed", question];
     sandbox.refused("why app.aft", 125, &parts);
     let told = sandbox.ok(&question["afterimage ".len()..]).stdout;
-    assert!(told.starts_with("byte 0 of standard output"), "{told}");
+    assert!(told.starts_with("7, printed as \"7\""), "{told}");
     sandbox.wasm(
         "exits.wasm",
         r#"(module
@@ -464,6 +467,99 @@ fn a_slice_by_line_has_all_its_statements() {
 }
 
 #[test]
+fn a_line_stands_for_its_last_number() {
+    let sandbox = Sandbox::new();
+    let source = r#"
+fn main() {
+    let got = std::env::args().count() as u32;
+    let (price, cents) = (got * 20, got * 12_507);
+    println!("no number in u32");
+    println!("Ben u32 has {} of -{price}\nthe end", price + 4);
+    println!("at {:08.3}, due {}.{:02}", f64::from(got) * 4.958, cents / 100, cents % 100);
+}
+"#;
+    sandbox.rust("app", source);
+    sandbox.ok("record app.wasm");
+    let told = |at: &str| sandbox.ok(&format!("why app.aft --stdout {at}")).stdout;
+    let begins = |at: &str, begin: &str| {
+        let told = told(at);
+        assert!(told.starts_with(begin), "{at}: {told}");
+        told
+    };
+    let first = told("line:1");
+    assert!(
+        first.starts_with("byte 0 of standard output, 'n'"),
+        "{first}"
+    );
+    let several = begins(
+        "line:2",
+        "20, printed as \"-20\" in \"Ben u32 has 24 of -20\"",
+    );
+    let another = "the last of the line's 2 numbers; for 24:\n        afterimage why app.aft --stdout line:2:13\n";
+    let one_line = another.replace(":\n        ", ": ");
+    assert!(
+        several.contains(another) || several.contains(&one_line),
+        "{several}"
+    );
+    let before = begins("line:2:13", "24, printed as \"24\"");
+    assert!(!before.contains("numbers"), "{before}");
+    // A line and its first column differ.
+    begins("line:last", "12507 (0x30db), printed as \"125.07\"");
+    begins("line:last:1", "byte ");
+    begins("line:last:4", "4.958, printed as \"0004.958\"");
+    let json = sandbox.ok("why app.aft --stdout line:last --format json");
+    let head: Value = serde_json::from_str(json.stdout.lines().next().unwrap()).unwrap();
+    let in_line = serde_json::json!({
+        "numbers": 2, "before": "0004.958", "option": "--stdout", "at": "line:last:4"
+    });
+    assert_eq!(head["in_line"], in_line);
+}
+
+#[test]
+fn a_branch_is_explained_by_the_sources_condition() {
+    let sandbox = Sandbox::new();
+    let source = "\
+fn free(mugs: u32, percent: u32) -> bool {
+    if percent == 0 && mugs >= 10 {
+        return true;
+    }
+    false
+}
+fn main() {
+    let n = std::env::args().count() as u32;
+    let wide = n as u64 + 4;
+    println!(\"{} {wide}\", free(n + 11, n + 19));
+}
+";
+    sandbox.rust("app", source);
+    sandbox.ok("record app.wasm");
+    let told = sandbox.ok("why-not app.aft --at app.rs:3").stdout;
+    let parts = [
+        "\n      | if percent == 0 && mugs >= 10 {\n",
+        "  the last time, with percent = 20, mugs = 12, it went to app.rs:",
+        "only 0 leads towards app.rs:3)",
+    ];
+    for part in parts {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let json = sandbox.ok("why-not app.aft --at app.rs:3 --format json");
+    let report: Value = serde_json::from_str(&json.stdout).unwrap();
+    let variables = serde_json::json!([
+        { "name": "percent", "value": "20" },
+        { "name": "mugs", "value": "12" },
+    ]);
+    assert_eq!(report["cause"]["variables"], variables);
+    // A conversion that does not change the value is in JSON only.
+    let text = sandbox.ok("why app.aft --stdout line:1").stdout;
+    assert!(text.contains("  5 = 1 + 4 "), "{text}");
+    assert!(!text.contains("extend"), "{text}");
+    let json = sandbox
+        .ok("why app.aft --stdout line:1 --format json")
+        .stdout;
+    assert!(json.contains("i64.extend_i32_u"), "{json}");
+}
+
+#[test]
 fn what_was_printed_as_an_error_has_bytes_of_its_own() {
     let sandbox = Sandbox::new();
     sandbox.rust(
@@ -471,7 +567,7 @@ fn what_was_printed_as_an_error_has_bytes_of_its_own() {
         "fn main() {\n    println!(\"out\");\n    eprintln!(\"err {}\", std::env::args().count());\n}\n",
     );
     sandbox.ok("record app.wasm");
-    let told = sandbox.ok("why app.aft --stderr line:1").stdout;
+    let told = sandbox.ok("why app.aft --stderr line:1:1").stdout;
     assert!(
         told.starts_with("byte 0 of standard error, 'e' in \"err "),
         "{told}"

@@ -31,8 +31,8 @@ pub(super) struct Arguments {
     /// An operand of the statement at `at` instead of its result: `left`, `right`, `address`,
     /// `value`, `condition`.
     operand: Option<String>,
-    /// A part of the program's output: a byte by its number from 0, `line:N`, `line:N:COLUMN`,
-    /// `line:last`, or a string that it printed.
+    /// A part of the program's output: the last number of a line (`line:N`, `line:last`), what is at
+    /// a column (`line:N:COLUMN`), a string that it printed, or a byte by its number from 0.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,

@@ -44,6 +44,35 @@ pub fn misses_text(
     Ok(report.shown().len() < missed)
 }
 
+/// Writes the misses of the code that has no rows.
+pub(super) fn left_out(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    report: &SimulationView<'_>,
+) -> Result<(), PresentError> {
+    let missed = report.left_out.missed;
+    if let Some(own) = scene.own
+        && missed > 0
+    {
+        let all = report.summary.sum(|_| true).missed;
+        let (code, what) = (own.folded.left_out(), misses(report.summary));
+        let (missed, share) = (grouped(missed), percent(missed, all));
+        writeln!(
+            out,
+            "{code}: {missed} {what} ({share}); --code all shows them"
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns what the misses of a simulation are called.
+fn misses(summary: &Summary) -> &'static str {
+    match summary.spec {
+        Spec::Branches(_) => "mispredicted",
+        Spec::Caches(_) => "missed",
+    }
+}
+
 /// Formats the summary as a sentence.
 fn sentence(summary: &Summary) -> String {
     let all = summary.sum(|_| true);
@@ -133,10 +162,7 @@ fn sums(out: &mut dyn Write, scene: &StepScene<'_>, summary: &Summary) -> Result
             ("bulk operators", SiteKind::Bulk),
         ],
     };
-    let what = match summary.spec {
-        Spec::Branches(_) => "mispredicted",
-        Spec::Caches(_) => "missed",
-    };
+    let what = misses(summary);
     let mut columns = vec![
         ("", Left),
         ("executed", Right),
@@ -206,10 +232,7 @@ fn rows(
 ) -> Result<(), PresentError> {
     let summary = report.summary;
     let all = summary.sum(|_| true);
-    let what = match summary.spec {
-        Spec::Branches(_) => "mispredicted",
-        Spec::Caches(_) => "missed",
-    };
+    let what = misses(summary);
     let mut columns = vec![
         ("of all", Right),
         ("executed", Right),

@@ -34,6 +34,23 @@ pub struct WhyHead {
     /// something other than the variable's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
+    /// The other numbers of a line of output. Present if the question named only the line, and the
+    /// line has several numbers; the last one is explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_line: Option<WhyInLine>,
+}
+
+/// The numbers of a line of output, of which the last one is explained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WhyInLine {
+    /// The number of numbers in the line.
+    pub numbers: u64,
+    /// The number before the last, as printed, without a sign.
+    pub before: String,
+    /// The option that asks about the output: `--stdout` or `--stderr`.
+    pub option: String,
+    /// The place of the number `before`, as the option takes it: `line:3:7`.
+    pub at: String,
 }
 
 /// The end of a run in a library: the library's message, and the line of the user's own code.

@@ -24,12 +24,23 @@ pub(super) fn report(
     let cause = &report.cause;
     let never = not_executed(&report.at, report.after, report.before.as_ref());
     writeln!(out, "{}:", wrapped(&never, width, 2))?;
-    for line in words(cause, &report.at, report.after).lines() {
-        writeln!(
-            out,
-            "{}",
-            wrapped(&format!("  {}", line.trim_start()), width, 4)
-        )?;
+    let [what, then] = words(cause, &report.at, report.after);
+    let is_decided = matches!(
+        &cause.kind,
+        WhyNotKind::Branch { value: Some(_), .. } | WhyNotKind::Table { value: Some(_), .. }
+    );
+    let then = match is_decided {
+        true => then,
+        false => joined(&then, needed(cause, &report.at)),
+    };
+    writeln!(out, "{}", wrapped(&format!("  {what}"), width, 4))?;
+    if let WhyNotKind::Branch { place, .. } | WhyNotKind::Table { place, .. } = &cause.kind
+        && let Some(text) = &place.text
+    {
+        writeln!(out, "      | {}", plain(text.trim()))?;
+    }
+    if !then.is_empty() {
+        writeln!(out, "{}", wrapped(&format!("  {then}"), width, 4))?;
     }
     // Write the steps from the cause to the place.
     for hop in cause.through.iter().rev() {
@@ -47,12 +58,14 @@ pub(super) fn report(
         && let Some(value) = value
     {
         let origin = why_origin(&report.why, report.steps);
-        let line = format!("what decided it, {value} ({}), {origin}", place.at);
+        let which = joined(&place.at, needed(cause, &report.at));
+        let line = format!("what decided it, {value} ({which}), {origin}");
         writeln!(out, "{}", wrapped(&line, width, 2))?;
         let mut text = WhyText {
             out,
             file: file.to_owned(),
-            shown: None,
+            // The text of the branch's line precedes the chain.
+            shown: place.line(),
             width,
         };
         let mut rest = &report.why[..];
@@ -80,9 +93,12 @@ pub(super) fn report(
         writeln!(out, "or")?;
     }
     for other in &report.others {
+        let [what, then] = words(other, &report.at, report.after);
+        let then = Some(then).filter(|then| !then.is_empty());
+        let what = joined(&joined(&what, then), needed(other, &report.at));
         let place = other.kind.place();
         let at = place.map_or(String::new(), |place| format!("  ({})", place.at));
-        writeln!(out, "  {}{at}", words(other, &report.at, report.after))?;
+        writeln!(out, "  {what}{at}")?;
     }
     Ok(())
 }
@@ -112,8 +128,30 @@ pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> Stri
     )
 }
 
-/// Describes a cause in one sentence, which follows the place.
-fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
+/// Appends a clause to a sentence.
+fn joined(sentence: &str, clause: Option<String>) -> String {
+    match clause {
+        Some(clause) => format!("{sentence}; {clause}"),
+        None => sentence.to_owned(),
+    }
+}
+
+/// Describes the value with which a branch would have led to the place.
+fn needed(cause: &WhyNotCause, at: &str) -> Option<String> {
+    let WhyNotKind::Branch { needs, .. } = &cause.kind else {
+        return None;
+    };
+    let needs = match needs {
+        WhyNotNeeds::Nonzero => "only a value other than 0",
+        WhyNotNeeds::Zero => "only 0",
+        WhyNotNeeds::Exception => "only an exception",
+        WhyNotNeeds::Index => "another value",
+    };
+    Some(format!("{needs} leads towards {}", plain(at)))
+}
+
+/// Describes a cause: what was executed, and the execution that is explained.
+fn words(cause: &WhyNotCause, at: &str, after: u64) -> [String; 2] {
     let at = plain(at);
     let which = if after == 0 {
         "the last time,"
@@ -126,33 +164,31 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
             times: count,
             executions,
             value,
+            variables,
             needs,
             went,
         } => {
-            let by = match (value, needs) {
-                (_, WhyNotNeeds::Exception) => String::new(),
-                (Some(value), WhyNotNeeds::Index) => format!("its index was {value}, and "),
-                (Some(value), _) => format!("its condition was {value}, and "),
-                (None, _) => "its condition was not stored, and ".to_owned(),
+            let variables = variables.iter();
+            let variables = variables.map(|one| format!("{} = {}", plain(&one.name), one.value));
+            let variables = Vec::from_iter(variables).join(", ");
+            let with = match (&*variables, value, needs) {
+                ("", Some(_), _) | (_, _, WhyNotNeeds::Exception) => String::new(),
+                ("", None, _) => "on a value that was not stored, ".to_owned(),
+                (variables, ..) => format!("with {variables}, "),
             };
             let went = match went {
                 WhyNotWent::To { place } => format!("it went to {}", place.line_or_at()),
                 WhyNotWent::Left => "it left the function".to_owned(),
                 WhyNotWent::Ended => "the run ended".to_owned(),
             };
-            let needs = match needs {
-                WhyNotNeeds::Nonzero => "only a value other than 0",
-                WhyNotNeeds::Zero => "only 0",
-                WhyNotNeeds::Exception => "only an exception",
-                WhyNotNeeds::Index => "another index",
-            };
-            format!(
-                "{} at {} was executed {}{} and never led towards {at}\n  {which} {by}{went}; {needs} leads towards {at}",
+            let what = format!(
+                "{} at {} was executed {}{} and never led towards {at}",
                 place.called(),
                 place.described(),
                 times(*count),
                 in_all(*count, *executions)
-            )
+            );
+            [what, format!("{which} {with}{went}")]
         }
         WhyNotKind::Table {
             place,
@@ -168,14 +204,15 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
                 Some(called) => plain(&called.name),
                 None => "a function of the host".to_owned(),
             };
-            format!(
-                "{} at {} was executed {}{} and never called {}; {which} it called {called}{by}",
+            let what = format!(
+                "{} at {} was executed {}{} and never called {}",
                 place.operator,
                 place.described(),
                 times(*count),
                 in_all(*count, *executions),
                 plain(&function.name)
-            )
+            );
+            [what, format!("{which} it called {called}{by}")]
         }
         WhyNotKind::Ended {
             place,
@@ -197,22 +234,25 @@ fn words(cause: &WhyNotCause, at: &str, after: u64) -> String {
                     place.described()
                 )
             };
-            format!(
+            let what = format!(
                 "{then}; to get there, it would have had to continue from {from} {}, the last time at t={}",
                 times(*count),
                 grouped(place.t)
-            )
+            );
+            [what, String::new()]
         }
-        WhyNotKind::Stopped { stood, .. } => {
-            format!("{}, before reaching it", ended(stood))
-        }
+        WhyNotKind::Stopped { stood, .. } => [
+            format!("{}, before reaching it", ended(stood)),
+            String::new(),
+        ],
         WhyNotKind::Host { function } | WhyNotKind::Uncalled { function } => {
             let what = match cause.kind {
                 WhyNotKind::Host { .. } => "only the host could have called",
                 _ => "nothing in the program calls",
             };
             let again = if after > 0 { " after that" } else { "" };
-            format!("{what} {}{again}", plain(&function.name))
+            let what = format!("{what} {}{again}", plain(&function.name));
+            [what, String::new()]
         }
     }
 }
