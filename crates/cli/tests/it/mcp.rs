@@ -287,7 +287,7 @@ void _start(void) {{
     let expected = [line_of("if (total > 2)"), line_of("if (limit > 3)")];
     assert_eq!(Vec::from_iter(lines), expected, "{text}");
     let (_, shown) = text.split_once("because of these branches").unwrap();
-    assert!(shown.contains("twice, on 1  | if (limit > 3)"), "{text}");
+    assert!(shown.contains("in twice, on 0  | if (limit > 3)"), "{text}");
     let asked = document["next"].as_array().unwrap().iter();
     let asked = asked.filter(|next| next["tool"] == "why");
     let asked = Vec::from_iter(asked.map(|next| next["arguments"]["at"].clone()));

@@ -484,7 +484,7 @@ fn own_steps(entries: &[WhyEntry]) -> impl Iterator<Item = &WhyPlace> {
 fn decided(decisions: &[WhyBranch]) -> String {
     let mut text = String::new();
     if !decisions.is_empty() {
-        text += "it happened because of these branches, the latest first:\n";
+        text += "it happened because of these branches:\n";
     }
     for WhyBranch { place, value } in decisions {
         text += &format!("  {}", place.described());
