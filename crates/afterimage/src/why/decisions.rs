@@ -8,7 +8,7 @@ use afterimage_replay::values::{Controller, Execution};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::led::{last_of, led_by};
+use super::led::{is_outside, last_of, led_by};
 use crate::explain::Scene;
 
 /// Asks for the branches of the user's own code because of which blocks were executed.
@@ -44,11 +44,14 @@ impl DecisionsQuery {
             known: HashMap::new(),
             branches: Vec::new(),
         };
-        for &time in &self.times {
-            found.follow(time, 1)?;
-        }
-        if let Some(&first) = self.times.first() {
-            found.follow(first, usize::MAX)?;
+        let nearest = self.times.iter().map(|&time| (time, 1));
+        let further = self.times.first().map(|&first| (first, usize::MAX));
+        for (time, left) in nearest.chain(further) {
+            match found.follow(time, left) {
+                // The branches before the stored values are unknown.
+                Err(error) if is_outside(&error) => {}
+                done => done?,
+            }
         }
         Ok(found.branches)
     }
