@@ -28,6 +28,7 @@
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
 //! | [`SliceQuery`] | [`Session::slice`]: the same, including indirect dependences |
 //! | [`NearQuery`] | [`Session::near`]: the nearest lines that an execution depends on |
+//! | [`DecisionsQuery`] | [`Session::decisions`]: the branches because of which blocks were executed |
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
 //! | [`ValuesQuery`] | [`Session::statement_values`]: the values of statements |
 //! | [`VariableQuery`] | [`Session::variable_values`]: the values of a variable over time |
@@ -182,5 +183,5 @@ pub use source::{parse_module, source_map, without_lines};
 pub use state::StateQuery;
 pub use trace::{Bounds, Level, TraceQuery, TraceReport};
 pub use values::{Adds, KeptValues, ValuesQuery, VariableQuery};
-pub use why::{WhyAbout, WhyQuery, WhyReport};
+pub use why::{DecisionsQuery, WhyAbout, WhyQuery, WhyReport};
 pub use why_not::WhyNotQuery;

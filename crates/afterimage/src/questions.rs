@@ -9,7 +9,7 @@ use afterimage_present::{
     FilesDocument, FlowDocument, InfluenceDocument, MatchDocument, MemoryReport, MomentDocument,
     NamesDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument, RankDocument,
     RankView, RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style,
-    WhyNotReport, paths_document,
+    WhyBranch, WhyNotReport, paths_document,
 };
 
 use crate::activation::ActivationQuery;
@@ -40,7 +40,7 @@ use crate::slice::{self, NearLines, NearQuery, Wanted};
 use crate::state::StateQuery;
 use crate::trace::{TraceQuery, TraceReport};
 use crate::values::{ConditionQuery, Detail, ValuesQuery, VariableQuery};
-use crate::why::{WhyQuery, WhyReport};
+use crate::why::{DecisionsQuery, WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
 /// Each question builds the path and the values that it needs, if they do not exist yet. It fails
@@ -196,6 +196,15 @@ impl Session {
     /// # Errors
     /// As for [`slice`](Self::slice).
     pub fn near(&self, query: &NearQuery) -> Result<NearLines, QuestionError> {
+        self.first(|session| session.prepared(|scene| query.answer(scene)))
+    }
+
+    /// Returns the branches of the user's own code because of which blocks were executed.
+    /// Builds the same data as [`slice`](Self::slice) with a depth.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn decisions(&self, query: &DecisionsQuery) -> Result<Vec<WhyBranch>, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 

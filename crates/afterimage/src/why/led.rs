@@ -96,6 +96,6 @@ pub fn led_by(
 }
 
 /// Whether the error concerns a part of the run without stored values.
-fn is_outside(error: &anyhow::Error) -> bool {
+pub fn is_outside(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
 }

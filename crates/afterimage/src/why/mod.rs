@@ -1,6 +1,7 @@
 //! Finds the origin of a value by following it back step by step.
 
 mod bounds;
+mod decisions;
 mod ends;
 mod led;
 #[doc(hidden)]
@@ -26,6 +27,7 @@ use crate::explain::Scene;
 use crate::monitor::{Monitor, Work, begin_shares};
 use crate::places::and_why_not;
 use crate::text::pasted;
+pub use decisions::DecisionsQuery;
 pub use printed::Byte;
 use printed::Whole;
 pub use start::{Held, Start};

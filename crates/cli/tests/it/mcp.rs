@@ -153,6 +153,7 @@ fn each_tool_has_the_document_of_its_command() {
                 expected["entries"] = lines.collect();
                 report.as_object_mut().unwrap().remove("near").unwrap();
                 report.as_object_mut().unwrap().remove("one_way").unwrap();
+                report.as_object_mut().unwrap().remove("decisions").unwrap();
             }
             // Lines have a different order, and statements are only counted.
             "slice" => {
@@ -237,4 +238,60 @@ void _start(void) {{
     let shown = format!("sum.c:{},{}", expected[0], expected[1]);
     let (_, after) = text.split_once("always went the same way:").unwrap();
     assert!(after.contains(&shown), "{text}");
+}
+
+#[test]
+fn decisions_on_the_way_of_a_value_are_shown_and_suggested() {
+    let Some(clang) = clang() else { return };
+    let sandbox = Sandbox::new();
+    let (before, _) = SOURCE.split_once("int charge").unwrap();
+    let source = format!(
+        "{before}\
+int twice(int limit) {{
+    if (limit > 3)
+        return limit * 2;
+    return 1;
+}}
+void _start(void) {{
+    total = 2;
+    if (total > 1)
+        total = 4;
+    if (total > 2)
+        line[0] = '0' + twice(total);
+    struct piece piece = {{ line, 1 }};
+    int written;
+    fd_write(1, &piece, 1, &written);
+}}
+"
+    );
+    let line_of = |text: &str| {
+        let line = source.lines().position(|line| line.trim() == text);
+        line.unwrap() as u64 + 1
+    };
+    let file = sandbox.write("twice.c", &source);
+    let module = sandbox.path("twice.wasm");
+    clang.module(&["-g", "-O0"], &[&file], &[], &module);
+    sandbox.ok("record -o run.aft twice.wasm");
+    let calls = [("why", json!({ "stdout": 0, "digit": true }))];
+    let [result] = &answers(&sandbox, &calls)[..] else {
+        panic!("one answer");
+    };
+    let text = result["content"][0]["text"].as_str().unwrap();
+    let document = &result["structuredContent"];
+    let decisions = document["report"]["decisions"].as_array().unwrap();
+    let lines = decisions
+        .iter()
+        .map(|one| one["place"]["source"]["line"].as_u64().unwrap());
+    // The digit was stored because of the first branch, and computed because of the second. The
+    // branch on `total > 1` led to the constant at the end of the chain.
+    let expected = [line_of("if (total > 2)"), line_of("if (limit > 3)")];
+    assert_eq!(Vec::from_iter(lines), expected, "{text}");
+    let (_, shown) = text.split_once("because of these branches").unwrap();
+    assert!(shown.contains("in twice, on 0  | if (limit > 3)"), "{text}");
+    let asked = document["next"].as_array().unwrap().iter();
+    let asked = asked.filter(|next| next["tool"] == "why");
+    let asked = Vec::from_iter(asked.map(|next| next["arguments"]["at"].clone()));
+    for one in decisions {
+        assert!(asked.contains(&one["place"]["at"]), "{text}");
+    }
 }

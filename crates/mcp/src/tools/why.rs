@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use afterimage::present::document::objects::Position;
-use afterimage::present::{LeftOut, WhyEntry, WhyLed, WhyPlace, WhyText};
+use afterimage::present::{LeftOut, WhyBranch, WhyEntry, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
-use afterimage::{WhyAbout, WhyQuery, check};
+use afterimage::{DecisionsQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -71,6 +71,13 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 const ROWS: usize = 16;
 /// The maximum number of branches and calls from which to trace a trap.
 const STARTS: usize = 8;
+/// The number of calls to show at the end of a run if a chain follows, unless the user's own code
+/// or the branch that is followed is farther out.
+const FRAMES: usize = 6;
+/// The maximum number of decisions to show.
+const DECISIONS: usize = 4;
+/// The maximum number of steps whose decisions to look for, and of starts behind a library.
+const BEHIND: usize = 4;
 /// The number of steps to follow after the part of the chain that was already shown.
 const STEPS: u64 = 120;
 /// The maximum number of moves in libraries for which to suggest calls and operands.
@@ -94,6 +101,7 @@ impl Question for Arguments {
             "one_way",
             schemas::report::<Option<Vec<Position>>>(),
         );
+        schemas::add(&mut why, "decisions", schemas::report::<Vec<WhyBranch>>());
         vec![why]
     }
 
@@ -117,6 +125,7 @@ impl Question for Arguments {
                 kept.push(entry.clone())
             }
         }
+        shorten(&mut kept);
         // The last entries describe the origin.
         let ends = kept
             .iter()
@@ -138,8 +147,32 @@ impl Question for Arguments {
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
-        // Also start from the branches and calls that led the run to its end.
-        starts.extend(kept.iter().flat_map(branches).take(STARTS));
+        // If libraries decided about the user's own code, what they decided on came from there.
+        let behind = match library_decision(&kept) {
+            Some(led) if !kept.iter().any(|entry| own(&entry)) => {
+                asked
+                    .answered(|session| session.why(&self.behind_decision(led)))?
+                    .entries
+            }
+            _ => Vec::new(),
+        };
+        let behind = Vec::from_iter(own_steps(&behind).take(BEHIND));
+        starts.extend(behind.iter().copied());
+        let decisions = match self.offset {
+            0 => {
+                let steps = own_steps(&kept).chain(behind.iter().copied());
+                let mut times = Vec::from_iter(steps.chain(first).map(|place| place.t));
+                times.dedup();
+                times.truncate(BEHIND);
+                Self::decisions(asked, times, &kept)?
+            }
+            _ => Vec::new(),
+        };
+        // Without a step in the user's own code, also start from the branches and calls that led
+        // the run to its end. A step depends on them anyway, at their distance.
+        if own_steps(&kept).next().is_none() {
+            starts.extend(kept.iter().flat_map(branches).take(STARTS));
+        }
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
         let near = match self.offset {
             0 if !starts.is_empty() => Nearest::find(asked, starts, &lines(&kept))?,
@@ -166,6 +199,7 @@ impl Question for Arguments {
                 text.entry(end)?;
             }
             text.left_out(&library)?;
+            out.extend(decided(&decisions).into_bytes());
             out.extend(near.text(near_rows).into_bytes());
             Ok(String::from_utf8_lossy(&out).into_owned())
         };
@@ -181,6 +215,7 @@ impl Question for Arguments {
         document["entries"] = serde_json::to_value(&entries)?;
         document["near"] = serde_json::to_value(&near.lines)?;
         document["one_way"] = serde_json::to_value(&near.one_way)?;
+        document["decisions"] = serde_json::to_value(&decisions)?;
         let mut found = ToolResult::new(
             document,
             shown,
@@ -190,7 +225,7 @@ impl Question for Arguments {
                 all: (!cut).then_some(kept.len() as u64),
             },
         );
-        found.next = self.next(&entries, first);
+        found.next = self.next(&entries, first, &decisions);
         if !kept.iter().any(|entry| own(&entry)) {
             found.next.extend(self.behind(moved));
         }
@@ -250,6 +285,40 @@ impl Arguments {
         })
     }
 
+    /// Asks where the value came from on which a library decided.
+    fn behind_decision(&self, led: &WhyPlace) -> WhyQuery {
+        let about = WhyAbout::Statement {
+            at: led.at.clone(),
+            operand: None,
+        };
+        WhyQuery {
+            steps: STEPS,
+            ..WhyQuery::new(about)
+        }
+    }
+
+    /// Finds the decisions because of which blocks were executed. Leaves out branches that the chain
+    /// shows.
+    fn decisions(
+        asked: &Subject<'_>,
+        times: Vec<u64>,
+        shown: &[WhyEntry],
+    ) -> Result<Vec<WhyBranch>> {
+        let led = shown.iter().flat_map(|entry| match entry {
+            WhyEntry::End(end) => end.led.iter().map(|led| &led.place).collect(),
+            entry => branches(entry),
+        });
+        let led = BTreeSet::from_iter(led.map(|place| &place.at));
+        let query = DecisionsQuery {
+            times,
+            most: DECISIONS + led.len(),
+        };
+        let mut all = asked.answered(|session| session.decisions(&query))?;
+        all.retain(|one| !led.contains(&one.place.at));
+        all.truncate(DECISIONS);
+        Ok(all)
+    }
+
     /// Returns the follow-up questions for moves in libraries. They concern the calls in the user's
     /// own code and the origin of the moved value. `moved` lists the moves, the earliest first.
     fn behind<'p>(&self, moved: impl Iterator<Item = &'p WhyPlace>) -> Vec<Next> {
@@ -292,7 +361,12 @@ impl Arguments {
     /// Returns the next questions, in the order of the answer: first the whole call of the first
     /// step, then the paths that were not followed. `start` is the place from which the nearest
     /// lines start.
-    fn next(&self, entries: &[&WhyEntry], start: Option<&WhyPlace>) -> Vec<Next> {
+    fn next(
+        &self,
+        entries: &[&WhyEntry],
+        start: Option<&WhyPlace>,
+        decisions: &[WhyBranch],
+    ) -> Vec<Next> {
         let mut all = Vec::new();
         let first = entries
             .iter()
@@ -315,21 +389,28 @@ impl Arguments {
             let about = (format!("{what} at {}", place.described()), !place.library);
             all.push(next("why", &self.recording, arguments, about));
         };
-        let led = |led: &WhyLed, lead: &mut dyn FnMut(&WhyPlace, Option<&str>, String)| {
+        // If the chain has ended, the branch that led to its end comes first, and then the other
+        // decisions. The calls around the end of a run come last, because the steps are nearer.
+        let ends = entries.iter().filter_map(|entry| match entry {
+            WhyEntry::End(end) => Some(end),
+            _ => None,
+        });
+        for end in ends {
+            if let Some(branch) = end.led.as_deref() {
+                lead(&branch.place, None, "the branch that led there".to_owned());
+            }
+            if let Some(read) = &end.read {
+                lead(read, Some("address"), "from where it was read".to_owned());
+            }
+        }
+        for one in decisions {
             lead(
-                &led.branch.place,
+                &one.place,
                 None,
-                "the branch that led there".to_owned(),
+                "a branch because of which it happened".to_owned(),
             );
-        };
-        // If the chain has ended, the branch that led to its end comes first.
-        let is_end = |entry: &&&WhyEntry| matches!(entry, WhyEntry::End(_));
-        let is_step = |entry: &&&WhyEntry| !is_end(entry);
-        for entry in entries
-            .iter()
-            .filter(is_end)
-            .chain(entries.iter().filter(is_step))
-        {
+        }
+        for entry in entries {
             match entry {
                 WhyEntry::Made(made) | WhyEntry::Again { back: made, .. } => {
                     for (number, operand) in made.operands.iter().enumerate() {
@@ -347,20 +428,14 @@ impl Arguments {
                         lead(&one.place, Some("condition"), what);
                     }
                 }
-                WhyEntry::Led { frames, .. } => {
-                    for branch in frames.iter().filter_map(|frame| frame.branch.as_ref()) {
-                        if !branch.followed {
-                            led(branch, &mut lead);
-                        }
-                    }
-                }
-                WhyEntry::End(end) => {
-                    if let Some(branch) = end.led.as_deref() {
-                        lead(&branch.place, None, "the branch that led there".to_owned());
-                    }
-                    if let Some(read) = &end.read {
-                        lead(read, Some("address"), "from where it was read".to_owned());
-                    }
+                WhyEntry::Led { .. } | WhyEntry::End(_) => {}
+            }
+        }
+        for entry in entries {
+            if let WhyEntry::Led { frames, .. } = entry {
+                let led = frames.iter().filter_map(|frame| frame.branch.as_ref());
+                for WhyLed { branch, .. } in led.filter(|led| !led.followed) {
+                    lead(&branch.place, None, "the branch that led there".to_owned());
                 }
             }
         }
@@ -370,6 +445,58 @@ impl Arguments {
         }
         all
     }
+}
+
+/// Leaves room for a chain after the calls that were open at the end of the run. `state` lists all
+/// calls.
+fn shorten(entries: &mut [WhyEntry]) {
+    if own_steps(entries).next().is_some()
+        && let Some(WhyEntry::Led { frames, more }) = entries.first_mut()
+    {
+        let own = frames.iter().position(|frame| frame.own).unwrap_or(0);
+        let followed = frames.iter().rposition(|frame| frame.followed().is_some());
+        let shown = FRAMES.max(own + 2).max(followed.map_or(0, |at| at + 1));
+        *more += frames.len().saturating_sub(shown) as u64;
+        frames.truncate(shown);
+    }
+}
+
+/// Returns the branch in a library that led to the end of a chain.
+fn library_decision(entries: &[WhyEntry]) -> Option<&WhyPlace> {
+    entries.iter().find_map(|entry| match entry {
+        WhyEntry::End(end) => {
+            let led = end.led.as_deref().map(|led| &led.place);
+            led.filter(|place| place.library)
+        }
+        _ => None,
+    })
+}
+
+/// Returns the steps of a chain in the user's own code, the latest first.
+fn own_steps(entries: &[WhyEntry]) -> impl Iterator<Item = &WhyPlace> {
+    let steps = entries
+        .iter()
+        .filter(|entry| !matches!(entry, WhyEntry::Led { .. }));
+    steps.flat_map(places).filter(|place| !place.library)
+}
+
+/// Formats decisions.
+fn decided(decisions: &[WhyBranch]) -> String {
+    let mut text = String::new();
+    if !decisions.is_empty() {
+        text += "it happened because of these branches:\n";
+    }
+    for WhyBranch { place, value } in decisions {
+        text += &format!("  {}", place.described());
+        if !value.is_empty() {
+            text += &format!(", on {value}");
+        }
+        if let Some(line) = &place.text {
+            text += &format!("  | {line}");
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// Returns the branches of the user's own code that led to the end of the run.
