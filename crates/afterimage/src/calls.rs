@@ -46,6 +46,9 @@ pub fn show_calls<R>(
         length: path.length(),
         names: program.names,
         own: program.own,
+        inlined: program
+            .source
+            .has_inlined(|file| program.own.folded.shows(file)),
         left_out: &path.segments().directory().left_out,
         only,
         top,

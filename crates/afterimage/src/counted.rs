@@ -76,6 +76,7 @@ impl ProfileQuery {
             // `all` leaves nothing out, not even functions without lines.
             code: self.code.clone().filter(|code| *code != CodeFilter::All),
             whole: profiled.counted.whole.clone(),
+            inlined: true,
         })
     }
 

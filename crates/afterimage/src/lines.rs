@@ -1,5 +1,7 @@
 //! Shows a run line by line, with the variables that changed.
 
+mod globals;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::slice;
@@ -20,6 +22,8 @@ use afterimage_replay::whole_path::{At, FileSegments, Positions, Prologue, Windo
 use afterimage_trace::LogReader;
 use anyhow::{Context, Result, bail};
 
+use self::globals::GlobalValues;
+use crate::monitor::Note;
 use crate::named::NamedProgram;
 
 /// The maximum number of lines to find before following the run to them.
@@ -47,6 +51,8 @@ pub(crate) struct Lines<'l, 'p> {
     prologues: RefCell<HashMap<FuncId, Prologue>>,
     steps: Steps<'l>,
     found: VecDeque<LineEntry>,
+    /// Whether the user knows the variables that are left out.
+    said: Cell<bool>,
 }
 
 /// The source of the steps.
@@ -112,6 +118,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             wanted,
             steps,
             found: VecDeque::new(),
+            said: Cell::default(),
         })
     }
 
@@ -178,14 +185,28 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
         moments.sort_unstable_by_key(|stood| stood.at);
         moments.dedup_by_key(|stood| stood.at);
+        let mut globals = match &self.known {
+            Some(Ok(known)) => GlobalValues::new(known, self.program.session.code(), LIMITS).ok(),
+            Some(Err(_)) | None => None,
+        };
         let states = match &self.known {
             None => Vec::new(),
-            Some(Ok(known)) => self.states(known, &moments)?,
+            Some(Ok(known)) => self.states(known, &moments, globals.as_mut())?,
             Some(Err(why)) => moments.iter().map(|_| Err(why.to_string())).collect(),
         };
+        if let Some(left_out) = globals.as_ref().and_then(GlobalValues::left_out)
+            && !self.said.replace(true)
+        {
+            let session = self.program.session;
+            session
+                .monitor()
+                .note(session.at(), &Note::Remark(left_out));
+        }
         let state = |stood: ActivationStep| {
             let found = moments.binary_search_by_key(&stood.at, |one| one.at);
-            let known = found.ok().and_then(|found| states.get(found));
+            let known = found
+                .ok()
+                .and_then(|found| Some((found, states.get(found)?)));
             known.context("the state at a line is missing")
         };
         let entry = |(stood, before): (ActivationStep, Option<ActivationStep>)| {
@@ -193,9 +214,14 @@ impl<'l, 'p> Lines<'l, 'p> {
             let changed = || -> Result<_> {
                 let earlier = before.map(state).transpose()?;
                 Ok(match (state(stood)?, earlier) {
-                    (Ok(now), Some(Ok(before))) => Ok(changed(now, before, &step)),
-                    (Ok(now), _) => Ok(begun(now)),
-                    (Err(why), _) => Err(why.clone()),
+                    ((at, Ok(now)), Some((earlier, Ok(before)))) => {
+                        let mut all = changed(now, before, &step);
+                        let globals = globals.as_ref();
+                        all.extend(globals.iter().flat_map(|it| it.changed(at, earlier)));
+                        Ok(all)
+                    }
+                    ((_, Ok(now)), _) => Ok(begun(now)),
+                    ((_, Err(why)), _) => Err(why.clone()),
                 })
             };
             let changed = self.known.is_some().then(changed).transpose()?;
@@ -270,6 +296,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         &self,
         known: &Variables<'_>,
         moments: &[ActivationStep],
+        mut globals: Option<&mut GlobalValues<'_>>,
     ) -> Result<Vec<Result<Vec<Shown>, String>>> {
         let path = self.run.path;
         let mut activations = Vec::new();
@@ -290,7 +317,7 @@ impl<'l, 'p> Lines<'l, 'p> {
             self.log()?,
             &halts,
             |number, first_result, paused| {
-                let show = || -> Result<_> {
+                let mut show = || -> Result<_> {
                     let activation = &activations[number];
                     let entered = moments[number].entered;
                     let entry = Activation::beginning(&self.bodies, activation.function, entered)?;
@@ -313,6 +340,9 @@ impl<'l, 'p> Lines<'l, 'p> {
                         program: self.program.session.program(),
                         name: &name,
                     };
+                    if let Some(globals) = &mut globals {
+                        globals.look(number, &moment);
+                    }
                     let written = |local| activation.written(path, &self.bodies, entered, local);
                     let shown = variables(known, &moment, &LIMITS, written)?;
                     let own = self.own(activation);

@@ -1,15 +1,16 @@
 //! Opens a recorded program with its names and lines, for questions that need no values.
 
 use afterimage_ids::FuncId;
-use afterimage_present::{StepScene, Style};
+use afterimage_present::{StepScene, Style, shell_word};
 use afterimage_profile::{OwnFunctions, Resolver};
-use afterimage_program::{Names, SourceMap};
+use afterimage_program::{NameError, Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::steps::Operators;
 use afterimage_replay::whole_path::{FileSegments, Positions};
 use anyhow::{Result, bail};
 
 use crate::Session;
+use crate::text::pasted;
 
 /// A recorded program with its names and lines.
 #[derive(Clone, Copy)]
@@ -82,7 +83,21 @@ impl<'a> NamedProgram<'a> {
     /// # Errors
     /// If there is no such function.
     pub fn function(&self, text: &str) -> Result<FuncId> {
-        let function = self.names.find(text, self.source)?;
+        let found = self.names.find(text, self.source);
+        if let Err(
+            inlined @ NameError::Inlined {
+                first: Some(line), ..
+            },
+        ) = &found
+        {
+            bail!(
+                "{inlined}; its executions: afterimage values {} --at {}; its instructions: \
+                 afterimage profile {0}",
+                pasted(self.session.at()),
+                shell_word(line)
+            );
+        }
+        let function = found?;
         if self.session.program().function(function).is_none() {
             bail!(
                 "{} is imported, so it is not in the path; see its callers",

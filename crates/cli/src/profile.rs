@@ -18,7 +18,7 @@ use crate::arguments::{
 };
 use crate::exit::Exit;
 use crate::lens;
-use crate::output::{say, say_not_at_hand, write};
+use crate::output::{pasted, say, say_not_at_hand, write};
 use crate::progress::Terminal;
 use crate::record::execute;
 use crate::signals::{Watch, leave_scratch};
@@ -153,7 +153,9 @@ formats! {
     Json,
     Csv,
     Lcov,
+    /// Without calls; `export --format callgrind` adds them, with their inclusive cost
     Callgrind,
+    /// Without callers; `export --format pprof` adds them
     Pprof,
     Dot,
     /// A page with all source files and their counts
@@ -348,6 +350,20 @@ impl Arguments {
         write(out, content, |out| {
             render(out, &view, self.format, style).with_context(about)
         })?;
+        if let Format::Callgrind | Format::Pprof = self.format {
+            let format = match self.format {
+                Format::Callgrind => "callgrind",
+                _ => "pprof",
+            };
+            let file = match is_recording(&self.file) {
+                true => pasted(&self.file),
+                false => "FILE.aft".to_owned(),
+            };
+            say(format_args!(
+                "without calls, because they do not follow from counts; with calls: afterimage \
+                 export {file} --format {format}"
+            ));
+        }
         if self.format == Format::Lcov {
             let files = view.files().with_context(about)?;
             let left_out = profiled.sources().left_out(&files);

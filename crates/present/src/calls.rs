@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::csv::{Csv, known};
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
+use crate::name::{ShortNames, short_function};
 use crate::number::{counted, grouped, percent};
 use crate::own::left_out;
 use crate::render::Render;
@@ -33,6 +34,8 @@ pub struct CallGraphView<'a> {
     pub names: &'a Names,
     /// The functions that the text form shows.
     pub own: &'a OwnFunctions<'a>,
+    /// Whether the compiler inlined some of these functions. Their inlined calls are not calls.
+    pub inlined: bool,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
     /// The function to show, with its callers and callees; `None` for all functions.
@@ -47,12 +50,6 @@ const HOST: &str = "(host)";
 const LEFT_OUT: &str = "(left out)";
 
 impl CallGraphView<'_> {
-    fn name(&self, function: Option<FuncId>) -> String {
-        function.map_or(HOST.to_owned(), |function| {
-            plain(self.names.function(function))
-        })
-    }
-
     fn total(&self, function: FuncId) -> CallTotal {
         self.totals.get(&function).copied().unwrap_or_default()
     }
@@ -104,6 +101,7 @@ pub fn calls_text(
         ("callees", Right),
         ("function", Left),
     ]);
+    let names = ShortNames::new(report.names, rows.iter().take(top).map(|row| *row.0));
     for &(&function, total) in rows.iter().take(top) {
         table.row([
             percent(total.inclusive, report.length),
@@ -112,7 +110,7 @@ pub fn calls_text(
             grouped(total.calls),
             grouped(callers.get(&function).copied().unwrap_or(0)),
             grouped(report.graph.callees(Some(function)).len() as u64),
-            report.name(Some(function)),
+            names.of(function).to_owned(),
         ]);
     }
     let own = |row: usize| Paint::of_share(rows[row].1.own, report.length);
@@ -125,6 +123,13 @@ pub fn calls_text(
         )?;
     }
     left_out(out, report.own, others as u64, "function")?;
+    if report.inlined {
+        writeln!(
+            out,
+            "calls that the compiler inlined are not listed; profile counts the instructions of \
+             inlined functions"
+        )?;
+    }
     Ok(())
 }
 
@@ -140,7 +145,7 @@ pub fn function_calls_text(
     style: Style,
 ) -> Result<(), PresentError> {
     let total = report.total(function);
-    let name = report.name(Some(function));
+    let name = plain(report.names.function(function));
     if total.calls == 0 {
         writeln!(out, "{}", absent(&name, report.left_out))?;
         return Ok(());
@@ -178,12 +183,15 @@ pub fn function_calls_text(
             ("self", Right),
             (title, Left),
         ]);
-        for edge in edges.iter().take(top) {
+        let shown = edges.iter().take(top);
+        let names = ShortNames::new(report.names, shown.clone().filter_map(who));
+        for edge in shown {
+            let name = who(edge).map_or(HOST, |function| names.of(function));
             table.row([
                 grouped(edge.calls),
                 grouped(edge.inclusive),
                 grouped(edge.own),
-                report.name(who(edge)),
+                name.to_owned(),
             ]);
         }
         table.write(out, style, |_| Paint::Plain)?;
@@ -332,7 +340,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
     let Some(call) = calls.last() else {
         return Ok(());
     };
-    let name = plain(scene.names.function(call.function));
+    let name = plain(&short_function(scene.names.function(call.function)));
     let blocks = counted(call.blocks(scene.path.length()), "block");
     write!(
         out,
@@ -388,7 +396,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
                 },
                 |site| site.line.as_str()
             ),
-            plain(scene.names.function(frame.function)),
+            plain(&short_function(scene.names.function(frame.function))),
             site.as_ref().map_or("", |site| site.by.as_str())
         )?;
     }

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_profile::{
-    BlockRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Profile, Report, Rows, Sort, Totals,
+    BlockRow, EdgeRow, FunctionRow, InlinedRow, InstructionRow, LineRow, Profile, Report, Rows,
+    Sort, Totals,
 };
 use afterimage_program::Location;
 use schemars::JsonSchema;
@@ -41,13 +42,32 @@ pub struct ProfileDocument<R = Vec<ProfileRow>> {
     pub totals: ProfileTotals,
     /// The number of rows without `--limit`.
     pub available: usize,
-    /// Whether `rows` contains all rows that are available without `--limit`.
+    /// Whether `rows` and `inlined` contain all rows that are available without `--limit`.
     pub complete: bool,
     /// The reason why the counts are not exact. Absent if they are exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The rows.
     pub rows: R,
+    /// The functions that the compiler inlined and whose code was executed. Present only for
+    /// `function`. Most instructions come first unless `sort` is `name`. `--limit` also applies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inlined: Vec<ProfileInlined>,
+}
+
+/// A function that the compiler inlined. Its inlined calls cannot be counted, because the optimiser
+/// merges and moves their instructions.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ProfileInlined {
+    /// The name.
+    pub name: String,
+    /// The number of instructions executed in its inlined code, excluding callees. They also count
+    /// for the function that contains them, and for other inlined functions around it.
+    pub instructions: u64,
+    /// The functions that contain its inlined code.
+    pub into: Vec<Function>,
+    /// The line of its declaration or, if unknown, a line of its code.
+    pub source: Option<Position>,
 }
 
 impl<R: Serialize> Document for ProfileDocument<R> {
@@ -214,34 +234,34 @@ pub fn json(
     report: &Report,
     note: Option<&str>,
 ) -> Result<(), PresentError> {
-    let by = RowBuilder(profile);
+    let make = RowBuilder(profile);
     let Report { rows, .. } = report;
     match rows {
         Rows::Functions(rows) => {
-            let rows = rows.iter().map(|row| by.function(row));
-            write(out, report, note, "function", rows)
+            let rows = rows.iter().map(|row| make.function(row));
+            make.write(out, report, note, "function", rows)
         }
-        Rows::Lines(rows) => write(
+        Rows::Lines(rows) => make.write(
             out,
             report,
             note,
             "line",
-            rows.iter().map(|row| by.line(row)),
+            rows.iter().map(|row| make.line(row)),
         ),
         Rows::Blocks(rows) => {
-            let rows = rows.iter().map(|row| by.block(row));
-            write(out, report, note, "block", rows)
+            let rows = rows.iter().map(|row| make.block(row));
+            make.write(out, report, note, "block", rows)
         }
-        Rows::Edges(rows) => write(
+        Rows::Edges(rows) => make.write(
             out,
             report,
             note,
             "edge",
-            rows.iter().map(|row| by.edge(row)),
+            rows.iter().map(|row| make.edge(row)),
         ),
         Rows::Instructions(rows) => {
-            let rows = rows.iter().map(|row| by.instruction(row));
-            write(out, report, note, "instruction", rows)
+            let rows = rows.iter().map(|row| make.instruction(row));
+            make.write(out, report, note, "instruction", rows)
         }
     }
 }
@@ -256,56 +276,71 @@ pub fn profile_document(
     match &report.rows {
         Rows::Functions(rows) => {
             let rows = rows.iter().map(|row| make.function(row));
-            document(report, note, "function", rows.collect())
+            make.document(report, note, "function", rows.collect())
         }
         Rows::Lines(rows) => {
             let rows = rows.iter().map(|row| make.line(row));
-            document(report, note, "line", rows.collect())
+            make.document(report, note, "line", rows.collect())
         }
         Rows::Blocks(rows) => {
             let rows = rows.iter().map(|row| make.block(row));
-            document(report, note, "block", rows.collect())
+            make.document(report, note, "block", rows.collect())
         }
         Rows::Edges(rows) => {
             let rows = rows.iter().map(|row| make.edge(row));
-            document(report, note, "edge", rows.collect())
+            make.document(report, note, "edge", rows.collect())
         }
         Rows::Instructions(rows) => {
             let rows = rows.iter().map(|row| make.instruction(row));
-            document(report, note, "instruction", rows.collect())
+            make.document(report, note, "instruction", rows.collect())
         }
     }
 }
 
-fn write(
-    out: &mut dyn Write,
-    report: &Report,
-    note: Option<&str>,
-    by: &'static str,
-    rows: impl Iterator<Item = ProfileRow> + Clone,
-) -> Result<(), PresentError> {
-    begin(out, &document(report, note, by, Lazy(rows)))
-}
+impl RowBuilder<'_> {
+    fn write(
+        &self,
+        out: &mut dyn Write,
+        report: &Report,
+        note: Option<&str>,
+        by: &'static str,
+        rows: impl Iterator<Item = ProfileRow> + Clone,
+    ) -> Result<(), PresentError> {
+        begin(out, &self.document(report, note, by, Lazy(rows)))
+    }
 
-fn document<R>(
-    report: &Report,
-    note: Option<&str>,
-    by: &'static str,
-    rows: R,
-) -> ProfileDocument<R> {
-    ProfileDocument {
-        by,
-        sort: match report.sort {
-            Sort::Instructions => "instructions",
-            Sort::Count => "count",
-            Sort::Name => "name",
-            Sort::Program => "program",
-        },
-        totals: ProfileTotals::of(report.totals),
-        available: report.available,
-        complete: report.available <= report.rows.len(),
-        note: note.map(str::to_owned),
-        rows,
+    fn document<R>(
+        &self,
+        report: &Report,
+        note: Option<&str>,
+        by: &'static str,
+        rows: R,
+    ) -> ProfileDocument<R> {
+        let all = report.available + report.inlined_available;
+        ProfileDocument {
+            by,
+            sort: match report.sort {
+                Sort::Instructions => "instructions",
+                Sort::Count => "count",
+                Sort::Name => "name",
+                Sort::Program => "program",
+            },
+            totals: ProfileTotals::of(report.totals),
+            available: report.available,
+            complete: all <= report.rows.len() + report.inlined.len(),
+            note: note.map(str::to_owned),
+            rows,
+            inlined: report.inlined.iter().map(|row| self.inlined(row)).collect(),
+        }
+    }
+
+    fn inlined(&self, row: &InlinedRow) -> ProfileInlined {
+        ProfileInlined {
+            name: row.name.clone(),
+            instructions: row.instructions,
+            into: row.into.iter().map(|&into| self.named(into)).collect(),
+            source: self.source(row.position),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use afterimage_profile::{LeftOut, Line, LineRow, Profile, Report, Rows, Totals};
 use afterimage_program::Location;
 
 use crate::inlined::callers;
+use crate::name::{ShortNames, short_function};
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Sources, Style};
@@ -28,6 +29,7 @@ pub fn text(
     writeln!(out)?;
     let shown = Shown {
         profile,
+        names: ShortNames::new(profile.names(), functions(report)),
         total: report.totals.instructions,
     };
     let (table, shares) = match &report.rows {
@@ -95,7 +97,7 @@ pub fn text(
             )?
         }
     }
-    Ok(())
+    shown.inlined(out, report, style)
 }
 
 /// Writes the sentence about the totals.
@@ -128,12 +130,71 @@ fn over(totals: Totals) -> String {
 /// The cells of the rows, with the number that determines the colour of each row.
 struct Shown<'p> {
     profile: &'p Profile<'p>,
+    names: ShortNames,
     total: u64,
+}
+
+/// Returns the functions that a report names.
+fn functions(report: &Report) -> Vec<FuncId> {
+    let rows: Vec<FuncId> = match &report.rows {
+        Rows::Functions(rows) => rows.iter().map(|row| row.function).collect(),
+        Rows::Lines(_) => Vec::new(),
+        Rows::Blocks(rows) => rows.iter().map(|row| row.function).collect(),
+        Rows::Edges(rows) => rows.iter().map(|row| row.function).collect(),
+        Rows::Instructions(rows) => rows.iter().map(|row| row.function).collect(),
+    };
+    let into = report.inlined.iter().filter_map(|row| row.into.first());
+    rows.into_iter().chain(into.copied()).collect()
 }
 
 impl Shown<'_> {
     fn name(&self, function: FuncId) -> String {
-        plain(self.profile.names().function(function))
+        self.names.of(function).to_owned()
+    }
+
+    /// Writes the inlined functions.
+    fn inlined(
+        &self,
+        out: &mut dyn Write,
+        report: &Report,
+        style: Style,
+    ) -> Result<(), PresentError> {
+        if report.inlined.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\ninlined functions (their instructions also count for the function that contains them):"
+        )?;
+        let mut table = Table::new(&[
+            ("share", Right),
+            ("instructions", Right),
+            ("source", Left),
+            ("inlined into", Left),
+            ("function", Left),
+        ]);
+        for row in &report.inlined {
+            let more = match row.into.len() {
+                0 | 1 => String::new(),
+                into => format!(" and {} more", grouped(into as u64 - 1)),
+            };
+            let into = row.into.first().map(|&into| self.name(into));
+            table.row([
+                self.share(row.instructions),
+                grouped(row.instructions),
+                self.place(row.position),
+                into.unwrap_or_default() + &more,
+                plain(&short_function(&row.name)),
+            ]);
+        }
+        let cost = |row: usize| report.inlined[row].instructions;
+        table.write(out, style, |row| Paint::of_share(cost(row), self.total))?;
+        let left = report.inlined_available - report.inlined.len();
+        if left > 0 {
+            let left = counted(left as u64, "function");
+            writeln!(out, "… and {}", left.replacen(' ', " more ", 1))?;
+        }
+        Ok(())
     }
 
     /// Formats a position as its file and line, or as `-` if there is none.

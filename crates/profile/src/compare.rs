@@ -130,6 +130,7 @@ impl Comparison {
                 },
                 sort: Some(Sort::Program),
                 top: None,
+                inlined: false,
                 ..options.clone()
             };
             Report::new(profile, &options)

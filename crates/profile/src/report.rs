@@ -9,8 +9,8 @@ use afterimage_program::Location;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BlockRow, CodeFilter, EdgeRow, Folded, FunctionRow, InstructionRow, Line, LineRow, Profile,
-    ProfileError, Rows, Scope, Source, Totals, WholeLines, text,
+    BlockRow, CodeFilter, EdgeRow, Folded, FunctionRow, InlinedRow, InstructionRow, Line, LineRow,
+    Profile, ProfileError, Rows, Scope, Source, Totals, WholeLines, text,
 };
 
 /// The kind of rows in a report.
@@ -63,6 +63,8 @@ pub struct Options {
     /// The cost of lines including the library code that they call. The scope must then be all
     /// functions.
     pub whole: Option<Arc<WholeLines>>,
+    /// Whether rows of functions are followed by rows of inlined functions.
+    pub inlined: bool,
 }
 
 /// The parts that a filter left out.
@@ -86,6 +88,11 @@ pub struct Report {
     pub rows: Rows,
     /// The number of rows before a limit is applied.
     pub available: usize,
+    /// The inlined functions, if requested. They are ordered by name if the rows are, and otherwise
+    /// by executed instructions, in descending order.
+    pub inlined: Vec<InlinedRow>,
+    /// The number of inlined functions before a limit is applied.
+    pub inlined_available: usize,
     /// The parts that [`Options::code`] left out.
     pub left_out: LeftOut,
     /// The totals of the whole program, even if the rows cover only a part.
@@ -163,9 +170,27 @@ impl Report {
         if let Rows::Instructions(rows) = &mut rows {
             text::fill(profile.module, rows)?;
         }
+        let mut inlined = match options.by {
+            By::Function if options.inlined => profile.inlined_rows(scope)?,
+            _ => Vec::new(),
+        };
+        if let Some(code) = &options.code {
+            let folded = Folded::new(profile.source(), code);
+            inlined.retain(|row| folded.shows_function(&row.name, row.position));
+        }
+        match sort {
+            Sort::Name => inlined.sort_by(|a, b| a.name.cmp(&b.name)),
+            Sort::Instructions | Sort::Count | Sort::Program => {
+                inlined.sort_by_key(|row| Reverse(row.instructions));
+            }
+        }
+        let inlined_available = inlined.len();
+        inlined.truncate(options.top.unwrap_or(usize::MAX));
         Ok(Self {
             rows,
             available,
+            inlined,
+            inlined_available,
             left_out,
             totals: profile.totals(),
             sort,

@@ -1,8 +1,8 @@
 //! Stacks with inlined functions agree with a walk over all blocks of the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use afterimage_ids::{BlockId, EntityRef, FuncId};
+use afterimage_ids::{BlockId, EntityRef, FuncId, OrigOffset};
 use afterimage_program::{InlinedFrame, Program, SourceMap, demangle};
 use afterimage_testkit::tools;
 use serde_json::Value;
@@ -420,4 +420,100 @@ fn frames_of_a_trap_name_the_inlined_functions() {
     sandbox.run("record app.wasm");
     let told = sandbox.ok("why app.aft --trap --format json").stdout;
     assert!(told.contains("\"inlined\":[\"app::pick\"]"), "{told}");
+}
+
+/// `profile` counts the instructions of an inlined function as the sum over the instructions that
+/// name it, wherever they are.
+#[test]
+fn a_profile_lists_inlined_functions_with_their_instructions() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", RUST);
+    sandbox.rustc("app", "app", 2);
+    sandbox.ok("record -o app.aft app.wasm");
+    let document = |words: &str| -> Value {
+        let told = sandbox.ok(&format!("profile app.aft --format json {words}"));
+        serde_json::from_str(&told.stdout).unwrap()
+    };
+    let module = sandbox.read("app.wasm");
+    let source = SourceMap::build(&module);
+    let mut expected: BTreeMap<(String, u64), (u64, BTreeSet<u64>)> = BTreeMap::new();
+    for row in document("--by instruction")["rows"].as_array().unwrap() {
+        let number = |value: &Value| value.as_u64().unwrap();
+        let count = number(&row["count"]);
+        let offset = OrigOffset(number(&row["offset"]) as u32);
+        let mut frames = source.inlined_frames(offset);
+        frames.pop();
+        let named = frames
+            .into_iter()
+            .map(|frame| (frame.function.unwrap(), frame.declared.unwrap()));
+        // A function that was inlined into itself has the instruction once.
+        for (raw, declared) in BTreeSet::from_iter(named) {
+            let key = (demangle(&raw).unwrap_or(raw), u64::from(declared.line));
+            if count > 0 {
+                let (sum, into) = expected.entry(key).or_default();
+                *sum += count;
+                into.insert(number(&row["function"]["index"]));
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    for row in document("")["inlined"].as_array().unwrap() {
+        let into = row["into"].as_array().unwrap().iter();
+        let into = into.map(|into| into["index"].as_u64().unwrap());
+        let name = row["name"].as_str().unwrap().to_owned();
+        let line = row["source"]["line"].as_u64().unwrap();
+        let sum = row["instructions"].as_u64().unwrap();
+        // Functions of several files may have the same name and line.
+        let known: &mut (u64, BTreeSet<u64>) = found.entry((name, line)).or_default();
+        known.0 += sum;
+        known.1.extend(into);
+    }
+    assert_eq!(found, expected);
+    assert!(found.len() > 10, "{found:#?}");
+
+    let text = sandbox.ok("profile app.aft").stdout;
+    let (functions, inlined) = text.split_once("\ninlined functions").unwrap();
+    for name in ["peek", "number", "product", "factor"] {
+        let name = format!("app::Reader::{name}\n");
+        assert!(
+            !functions.contains(&name) && inlined.contains(&name),
+            "{text}"
+        );
+    }
+    // By default, only the user's own functions are listed.
+    assert!(!inlined.contains("core::"), "{text}");
+    assert!(
+        sandbox
+            .ok("profile app.aft --code all")
+            .stdout
+            .contains("core::")
+    );
+}
+
+/// A function without calls of its own is refused by name, with commands that answer instead.
+#[test]
+fn calls_of_an_inlined_function_are_refused_with_what_answers() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", RUST);
+    sandbox.rustc("app", "app", 2);
+    sandbox.ok("record --lens full -o app.aft app.wasm");
+    for command in ["calls app.aft", "trace app.aft --level call"] {
+        let words = format!("{command} --function app::Reader::product");
+        let part = [
+            "has no code of its own: its calls were inlined into app::Reader::sum;",
+            "its executions: afterimage values app.aft --at app.rs:",
+            "its instructions: afterimage profile app.aft",
+        ];
+        sandbox.refused(&words, 125, &part);
+        let said = sandbox.run(&words).stderr;
+        let (_, command) = said.split_once("executions: afterimage ").unwrap();
+        let (command, _) = command.split_once(';').unwrap();
+        let command = command.split_whitespace();
+        sandbox.ok(&Vec::from_iter(command).join(" "));
+    }
+    let all = sandbox.ok("calls app.aft").stdout;
+    assert!(
+        all.contains("calls that the compiler inlined are not listed"),
+        "{all}"
+    );
 }

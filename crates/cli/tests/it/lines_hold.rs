@@ -19,7 +19,8 @@ struct Writer {
     loops: usize,
 }
 
-const VARIABLES: [&str; 3] = ["a", "b", "c"];
+/// Three locals, and a global variable that callees also change.
+const VARIABLES: [&str; 4] = ["a", "b", "c", "total"];
 
 impl Writer {
     fn below(&mut self, n: usize) -> usize {
@@ -31,7 +32,7 @@ impl Writer {
     }
 
     fn assign(&mut self, depth: usize) {
-        let to = VARIABLES[self.below(3)];
+        let to = VARIABLES[self.below(4)];
         let n = self.below(9) + 1;
         let value = match self.below(5) {
             0 => format!("{to} = a * 3 + {n};"),
@@ -40,7 +41,7 @@ impl Writer {
             3 => format!("{to} = c - a / {n};"),
             _ => format!("{to}--;"),
         };
-        self.line(depth, format!("{value} show(a, b, c);"));
+        self.line(depth, format!("{value} show(a, b, c, total);"));
     }
 
     fn condition(&mut self) -> String {
@@ -121,9 +122,11 @@ impl Writer {
             loops: 0,
         };
         for line in [
-            "void show(int, int, int);",
+            "void show(int, int, int, int);",
+            "static int total = 3;",
             "static int twice(int x)",
             "{",
+            "    total += x & 1;",
             "    int y = x + x;",
             "    return y;",
             "}",
@@ -136,7 +139,7 @@ impl Writer {
         for _ in 0..6 {
             writer.statement(1, false);
         }
-        writer.line(1, "return a + b + c;");
+        writer.line(1, "return a + b + c + total;");
         writer.line(0, "}");
         writer.lines
     }
@@ -145,7 +148,7 @@ impl Writer {
 /// The code of the native program that shows the variables.
 const NATIVE: &str = r#"
 #include <stdio.h>
-void show(int a, int b, int c) { printf("%d %d %d\n", a, b, c); fflush(stdout); }
+void show(int a, int b, int c, int d) { printf("%d %d %d %d\n", a, b, c, d); fflush(stdout); }
 int run(void);
 int main(void) { run(); return 0; }
 "#;
@@ -235,7 +238,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         let Some((lines, shown)) = native(&sandbox) else {
             return;
         };
-        let show = sandbox.write("show.c", "void show(int a, int b, int c) {}");
+        let show = sandbox.write("show.c", "void show(int a, int b, int c, int d) {}");
         let (run, none) = (sandbox.path("run.o"), sandbox.path("show.o"));
         clang.object(&["-g", "-O0"], &source, &run).unwrap();
         clang.object(&["-g0", "-O0"], &show, &none).unwrap();
@@ -263,7 +266,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         visited += rows.len();
 
-        let mut held: HashMap<String, String> = HashMap::new();
+        let mut held = HashMap::from([("total".to_owned(), "3".to_owned())]);
         let mut shown = shown.iter();
         let mut showed = None;
         for row in &rows {

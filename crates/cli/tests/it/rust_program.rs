@@ -143,8 +143,16 @@ fn other_tools_read_the_reports() {
     let sandbox = recorded();
     let (_, _, odd) = steps();
     sandbox.ok("profile app.aft --format lcov -o app.info");
-    sandbox.ok("profile app.aft --format callgrind -o callgrind.out");
-    sandbox.ok("profile app.aft --format pprof -o app.pb.gz");
+    for (format, file) in [("callgrind", "callgrind.out"), ("pprof", "app.pb.gz")] {
+        let told = sandbox.ok(&format!("profile app.aft --format {format} -o {file}"));
+        let other = format!("export app.aft --format {format}");
+        assert!(
+            told.stderr
+                .contains(&format!("with calls: afterimage {other}")),
+            "{told:?}"
+        );
+        sandbox.ok(&format!("{other} -o calls"));
+    }
     let lcov = String::from_utf8(sandbox.read("app.info")).unwrap();
     assert!(
         lcov.contains("app.rs\n") && lcov.contains(&format!("\nDA:10,{odd}\n")),

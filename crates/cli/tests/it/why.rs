@@ -233,6 +233,61 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     }
 }
 
+/// Panics in several ways, with a hook that prints nothing, or other text.
+const SILENT: &str = r#"
+#[inline(never)]
+fn pick(v: &[u32], at: usize) -> u32 { v[at] }
+fn main() {
+    let n = std::env::args().count();
+    let which = std::env::args().nth(1).unwrap_or_default();
+    let talks = which == "talks";
+    std::panic::set_hook(Box::new(move |_| if talks { eprintln!("sorry\na bug") }));
+    let none: Option<u32> = None;
+    match which.as_str() {
+        "assert" => assert!(n == 1),
+        "text" => assert!(n == 1, "too many: naïve"),
+        "literal" => panic!("gone {{wrong}}"),
+        "bounds" => println!("{}", pick(&[1, 2, 3], n + 5)),
+        "unwrap" => println!("{}", none.unwrap()),
+        "add" => println!("{}", pick(&[1], n + usize::MAX)),
+        _ => panic!("{n} words"),
+    }
+}
+"#;
+
+#[test]
+fn a_panic_that_prints_nothing_has_the_text_that_it_was_given() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", SILENT);
+    for level in [0, 2] {
+        sandbox.rustc_with(&["-C", "debug-assertions"], "app", "app", level);
+        for (which, said) in [
+            ("assert", "panicked: assertion failed: n == 1, at app.rs:11"),
+            ("text", "panicked: too many: naïve, at app.rs:12"),
+            ("literal", "panicked: gone {wrong}, at app.rs:13"),
+            (
+                "bounds",
+                "panicked: index out of bounds: the len is 3 but the index is 7, at app.rs:3",
+            ),
+            (
+                "unwrap",
+                "panicked: called `Option::unwrap()` on a `None` value, at app.rs:15",
+            ),
+            (
+                "add",
+                "panicked: attempt to add with overflow, at app.rs:16",
+            ),
+            // Nothing formatted this message, so it is nowhere in memory.
+            ("other", "panicked without printing a message, at app.rs:17"),
+            ("talks", "panicked after printing: a bug, at app.rs:17"),
+        ] {
+            sandbox.run(&format!("record --force -o app.aft app.wasm {which}"));
+            let text = sandbox.ok("why app.aft --trap").stdout;
+            assert!(text.starts_with(said), "{level}: {text}");
+        }
+    }
+}
+
 #[test]
 fn a_stack_in_memory_that_overflows_is_called_so() {
     let sandbox = Sandbox::new();

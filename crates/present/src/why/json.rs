@@ -56,10 +56,11 @@ pub struct WhyInLine {
 /// The end of a run in a library: the library's message, and the line of the user's own code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyDeath {
-    /// The event: `panicked`, `assertion failed`, `aborted`, `aborted after printing` if the user's
-    /// own function printed the message before it aborted, or how the run ended.
+    /// The event: `panicked`, `panicked without printing a message`, `panicked after printing` if
+    /// a panic hook printed other text, `assertion failed`, `aborted`, `aborted after printing` if
+    /// the user's own function printed the message before it aborted, or how the run ended.
     pub what: String,
-    /// The printed message, if there is one.
+    /// The printed message. If a panic did not print it, the text that the panic was given.
     pub message: Option<String>,
     /// The place where the user's own code called the library.
     pub place: WhyPlace,

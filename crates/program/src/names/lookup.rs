@@ -41,8 +41,9 @@ pub enum NameError {
     },
     /// The function has no code of its own.
     #[error(
-        "{name}, declared at {declared}, has no code of its own: its calls were inlined; name a \
+        "{name}, declared at {declared}, has no code of its own: its calls were inlined{}; name a \
          line inside it{}",
+        into_which(into),
         first.as_ref().map_or_else(String::new, |line| format!(", such as {line}"))
     )]
     Inlined {
@@ -52,6 +53,8 @@ pub enum NameError {
         declared: String,
         /// The first line of the function that has code.
         first: Option<String>,
+        /// The functions that contain its code.
+        into: Vec<String>,
     },
     /// No function has this name.
     #[error("no function is called \"{query}\"{}", suggestion(nearest))]
@@ -72,6 +75,22 @@ fn listed(candidates: &[(FuncId, String)]) -> String {
         .join(", ");
     if candidates.len() > SHOWN {
         text.push_str(&format!(" and {} more", candidates.len() - SHOWN));
+    }
+    text
+}
+
+/// Names the first functions that contain inlined code.
+fn into_which(functions: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut text = match functions {
+        [] => return String::new(),
+        functions => format!(
+            " into {}",
+            functions[..functions.len().min(SHOWN)].join(", ")
+        ),
+    };
+    if functions.len() > SHOWN {
+        text.push_str(&format!(" and {} more", functions.len() - SHOWN));
     }
     text
 }
@@ -291,6 +310,7 @@ fn without_code(
         name: shown(found.name),
         declared: line(found.declared),
         first: found.first.map(line),
+        into: found.into.into_iter().map(shown).collect(),
     })
 }
 

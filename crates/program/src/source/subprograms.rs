@@ -1,6 +1,6 @@
 //! Finds functions, and the calls that the compiler inlined into them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
@@ -35,6 +35,8 @@ pub struct InlinedFunction {
     pub declared: Location,
     /// The first line of the function at which the code of an inlined call begins.
     pub first: Option<Location>,
+    /// The linkage names of the functions that contain its code, ascending.
+    pub into: BTreeSet<String>,
 }
 
 /// All functions that DWARF describes, and their inlined calls.
@@ -185,27 +187,46 @@ impl SourceMap<'_> {
 
     /// Returns the functions that were inlined, ascending by declaration. O(inlined calls · log).
     pub fn inlined_functions(&self) -> Vec<InlinedFunction> {
-        let mut found: BTreeMap<(Location, String), Option<Location>> = BTreeMap::new();
-        for call in &self.subprograms().calls {
-            let description = self.describe(call.entry);
-            let Some(declared) = description.declared() else {
-                continue;
-            };
-            let Some(name) = description.into_name() else {
-                continue;
-            };
-            let begins = self.locate(call.range.start);
-            let begins = begins.filter(|at| at.file == declared.file && at.line >= declared.line);
-            let first = found.entry((declared, name)).or_default();
-            *first = [*first, begins].into_iter().flatten().min();
+        let mut found: BTreeMap<(Location, String), (Option<Location>, BTreeSet<String>)> =
+            BTreeMap::new();
+        let all = self.subprograms();
+        for function in &all.functions {
+            let calls = function.calls.start as usize..function.calls.end as usize;
+            let into = self.describe(function.entry).into_name();
+            for call in &all.calls[calls] {
+                let description = self.describe(call.entry);
+                let Some(declared) = description.declared() else {
+                    continue;
+                };
+                let Some(name) = description.into_name() else {
+                    continue;
+                };
+                let begins = self.locate(call.range.start);
+                let begins =
+                    begins.filter(|at| at.file == declared.file && at.line >= declared.line);
+                let (first, functions) = found.entry((declared, name)).or_default();
+                *first = [*first, begins].into_iter().flatten().min();
+                functions.extend(into.clone());
+            }
         }
         let each = found.into_iter();
-        each.map(|((declared, name), first)| InlinedFunction {
+        each.map(|((declared, name), (first, into))| InlinedFunction {
             name,
             declared,
             first,
+            into,
         })
         .collect()
+    }
+
+    /// Whether code of one of the files begins a call that was inlined. O(inlined calls · log).
+    pub fn has_inlined(&self, is_of: impl Fn(FileId) -> bool) -> bool {
+        let all = self.subprograms();
+        let calls = all.functions.iter().flat_map(|function| {
+            &all.calls[function.calls.start as usize..function.calls.end as usize]
+        });
+        let mut begins = calls.filter_map(|call| self.locate(call.range.start));
+        begins.any(|at| is_of(at.file))
     }
 
     /// Returns the starts of the functions that are declared on a line, ascending. O(functions).

@@ -59,9 +59,9 @@ mod written;
 
 pub use activation::{Activation, Bodies, Stands};
 pub use afterimage_variables::{
-    BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Held, Limits,
-    Located, Machine, Nothing, Number, NumberType, Object, Part, Parts, Path, PathError, Piece,
-    Rank, Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind,
+    BitField, Condition, ConditionError, ConditionNumber, DebugError, FunctionScopes, Global, Held,
+    Limits, Located, Machine, Nothing, Number, NumberType, Object, Part, Parts, Path, PathError,
+    Piece, Rank, Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind,
     VariableLocation, Variables, Word, quoted,
 };
 pub use error::StateError;
@@ -71,7 +71,8 @@ pub use moment::{Contents, Ended, Followed, Guess, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, InlinedCall, Local, StateReport};
 pub use shown::{
-    Shown, ShownObject, global_objects, globals, locals, objects, variables, wasm_globals,
+    Shown, ShownObject, global_object, global_objects, globals, locals, objects, variables,
+    wasm_globals,
 };
 pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};

@@ -2,7 +2,7 @@
 
 use afterimage_program::Program;
 use afterimage_variables::{
-    DebugError, Limits, Object, Rendered, Shape, Variable, VariableKind, Variables,
+    DebugError, Global, Limits, Object, Rendered, Shape, Variable, VariableKind, Variables,
 };
 use wasmparser::ValType;
 
@@ -124,12 +124,25 @@ pub fn global_objects(
     let all = known.globals()?;
     let mut shown = Vec::new();
     for global in all.iter().take(most) {
-        let variable = known.global_variable(global)?;
-        let name = known.full_name(global)?;
-        let (one, object) = shown_of(known, &variable, moment, limits);
-        shown.push((Shown { name, ..one }, object));
+        shown.push(global_object(known, global, moment, limits)?);
     }
     Ok((shown, all.len()))
+}
+
+/// Returns a global variable of the source, with its object if the variable has a place.
+///
+/// # Errors
+/// If its entry is broken.
+pub fn global_object(
+    known: &Variables<'_>,
+    global: &Global,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+) -> Result<ShownObject, DebugError> {
+    let variable = known.global_variable(global)?;
+    let name = known.full_name(global)?;
+    let (one, object) = shown_of(known, &variable, moment, limits);
+    Ok((Shown { name, ..one }, object))
 }
 
 fn shown_of(

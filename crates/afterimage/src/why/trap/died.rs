@@ -2,14 +2,16 @@
 //! library's message.
 
 use std::collections::{HashSet, VecDeque};
+use std::slice;
 
 use afterimage_analyses::why::{Printed, Spot, Stream};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyDeath, WhyFrame, grouped};
 use afterimage_program::{BlockEnd, Callee};
-use afterimage_replay::state::{Call, calls};
-use afterimage_replay::steps::follow_to_end;
+use afterimage_replay::state::{Call, Halt, calls, follow_to};
+use afterimage_replay::steps::{Paused, follow_to_end};
 use anyhow::Result;
+use wasmparser::ValType;
 
 use crate::explain::Scene;
 use crate::steps::follow;
@@ -46,7 +48,14 @@ pub fn cause_of_death(
     };
     let panicked = ["core::panicking::", "std::panicking::", "rust_begin_unwind"];
     let (what, message) = if panicked.into_iter().any(called) {
-        ("panicked", panic(&printed(caller.time)?))
+        let printed = printed(caller.time)?;
+        match panic(&printed).or_else(|| given(scene, &stack[..depth])) {
+            None => match last_line(&printed) {
+                None => ("panicked without printing a message", None),
+                message => ("panicked after printing", message),
+            },
+            message => ("panicked", message),
+        }
     } else if called("__assert_fail") {
         ("assertion failed", assertion(&printed(caller.time)?))
     } else if called("abort") {
@@ -260,6 +269,63 @@ fn printed_since(scene: &Scene<'_, '_>, since: u64) -> Result<String> {
     }
     let all = Vec::from(all).concat();
     Ok(String::from_utf8_lossy(&all).into_owned())
+}
+
+/// Returns the message that Rust's panic machinery was given, even if nothing printed it. Returns
+/// `None` if the message has arguments that were never formatted. `calls` are the machinery's
+/// calls, the innermost first.
+fn given(scene: &Scene<'_, '_>, calls: &[Call]) -> Option<String> {
+    calls.iter().rev().find_map(|call| {
+        let read: fn(&Paused<'_>) -> Option<String> = match scene.names.function(call.function) {
+            "core::panicking::panic_fmt" => literal,
+            "core::panicking::panic_bounds_check" => out_of_bounds,
+            _ => return None,
+        };
+        let types = scene.traced.program().type_of(call.function)?;
+        if types.params[..] != [ValType::I32; 3] {
+            return None;
+        }
+        let entry = Halt {
+            start: call.entered,
+            instructions: 0,
+        };
+        let mut message = None;
+        // Without the state at the call, the message stays unknown.
+        let followed = follow(scene.traced, |run, log| {
+            let show = |_, _, paused: &Paused<'_>| message = read(paused);
+            Ok(follow_to(run, log, slice::from_ref(&entry), show)?)
+        });
+        followed.ok().and(message)
+    })
+}
+
+/// Returns the arguments of a function with three parameters, at its beginning.
+fn arguments(paused: &Paused<'_>) -> Option<[u32; 3]> {
+    let given = paused.inside.low.get(..3)?;
+    let given: [u64; 3] = given.try_into().ok()?;
+    Some(given.map(|argument| argument as u32))
+}
+
+/// Reads the message of `panic_fmt(message: fmt::Arguments, at)` if it is a string without
+/// arguments. Since Rust 1.93, `fmt::Arguments` is two words: if the second is odd, they are the
+/// address of a string, and its length times 2, plus 1. Earlier versions pass one pointer.
+fn literal(paused: &Paused<'_>) -> Option<String> {
+    let [address, length, _] = arguments(paused)?;
+    let length = (length % 2 == 1).then_some(u64::from(length / 2))?;
+    if length > LOOKED_AT {
+        return None;
+    }
+    let mut bytes = vec![0; length as usize];
+    let is_read = paused.memory(0, address.into(), &mut bytes).ok()?;
+    is_read.then(|| String::from_utf8(bytes).ok()).flatten()
+}
+
+/// Returns the message of `panic_bounds_check(index, len, at)`.
+fn out_of_bounds(paused: &Paused<'_>) -> Option<String> {
+    let [index, length, _] = arguments(paused)?;
+    Some(format!(
+        "index out of bounds: the len is {length} but the index is {index}"
+    ))
 }
 
 /// Finds the message of the last panic of a Rust program.
