@@ -28,7 +28,7 @@ export function text(file) {
 const HEIGHT = 21;
 /** @type {{ root: HTMLElement, tree: HTMLElement, head: HTMLElement, scroller: HTMLElement, foot: HTMLElement, below: HTMLElement } | null} */
 let made = null;
-/** @type {{ key: string, doc: any, answer: any, tokens: (Node | string)[][], list: ReturnType<typeof virtual>, most: number, values: number } | null} */
+/** @type {{ key: string, doc: any, answer: any, tokens: [string, string][][], list: ReturnType<typeof virtual>, most: number, values: number } | null} */
 let open = null;
 
 /** @param {HTMLElement} into */
@@ -136,7 +136,7 @@ function begin(key, answer) {
     h("button.quiet", { type: "button", title: "Show instructions of the function at the moment", onclick: () => go({ code: "wat" }) }, "Instructions"),
     h("span.grow", null), h("span.soft", null, `${grouped(doc.lines.filter((/** @type {any} */ row) => row.count > 0).length)} of ${counted(doc.lines.filter((/** @type {any} */ row) => row.count !== null).length, "line")} executed`));
   if (doc.missing) made.head.append(h("p.note", null, doc.missing));
-  const tokens = highlight(doc.lines.map((/** @type {any} */ row) => row.text));
+  const tokens = highlighted(doc);
   column(made.scroller, doc.lines.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, row.count ?? 0), 0));
   // The list draws its rows immediately, and they read `open`.
   open = { key, doc, answer, most, tokens, values: -1, list: /** @type {any} */ (null) };
@@ -185,7 +185,7 @@ function row(at) {
     onclick: (/** @type {MouseEvent} */ clicked) => { if (!/** @type {HTMLElement} */ (clicked.target).closest("button") && !String(getSelection())) go({ file: doc.file, line: String(one.line) }, Boolean(focus.file === doc.file)); },
     ondblclick: () => { if (one.count) go({ at: `${place(one.line)}#1`, file: "", line: "" }); },
   }, heat, h("span.count", { title: words }, one.count ? grouped(one.count) : ""), h("span.ways", null, ratio), h("span.number", null, one.line),
-    h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, ...tokens[index].map((token) => (token instanceof Node ? token.cloneNode(true) : token))), values_,
+    h("span.mark", { "aria-hidden": "true" }, here ? "▸" : ""), h("code.line", null, tokens[index].map(([kind, part]) => h(kind ? `span.${kind}` : "span", null, part))), values_,
     never && h("button.whynot", { type: "button", tabindex: -1, title: one.elsewhere ? "Why is it not executed in the range?" : "Why did it never run?", onclick: () => go({ view: "why", about: `not:${place(one.line)}` }) }, "why not?"));
   return made;
 }
@@ -304,19 +304,28 @@ let condition = "";
 
 const WORDS = new Set(("alignas auto bool break case catch char class const constexpr continue crate default delete do double else enum explicit export extern false float fn for friend goto if impl in inline int let long loop match mod move mut namespace new nullptr NULL operator private protected pub public ref register return self Self short signed sizeof static struct super switch template this throw trait true try type typedef typename union unsafe unsigned use using virtual void volatile where while i8 i16 i32 i64 u8 u16 u32 u64 usize isize f32 f64 str size_t").split(" "));
 
+/** The parts of each file that was shown. @type {WeakMap<any, [string, string][][]>} */
+const parted = new WeakMap();
+/** Returns the parts of the lines of a file. @param {any} doc */
+function highlighted(doc) {
+  const parts = parted.get(doc) ?? highlight(doc.lines.map((/** @type {any} */ row) => row.text));
+  parted.set(doc, parts);
+  return parts;
+}
+
 /**
- * Colors keywords, strings and comments of C, C++ and Rust.
- * @param {string[]} lines @returns {(Node | string)[][]}
+ * Finds keywords, strings and comments of C, C++ and Rust. Returns the parts of each line, each with its kind and its text.
+ * @param {string[]} lines @returns {[string, string][][]}
  */
 function highlight(lines) {
   let inside = false;
   return lines.map((line) => {
-    const parts = /** @type {(Node | string)[]} */ ([]);
+    const parts = /** @type {[string, string][]} */ ([]);
     const token = /\/\/.*|\/\*|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])'|^\s*#\s*\w+|[A-Za-z_]\w*|\d[\w.]*/g;
     let at = 0;
     const put = (/** @type {string} */ kind, /** @type {number} */ from, /** @type {number} */ to) => {
-      if (from > at) parts.push(h("span", null, line.slice(at, from)));
-      parts.push(kind ? h(`span.${kind}`, null, line.slice(from, to)) : h("span", null, line.slice(from, to)));
+      if (from > at) parts.push(["", line.slice(at, from)]);
+      parts.push([kind, line.slice(from, to)]);
       at = to;
     };
     if (inside) {
@@ -340,7 +349,7 @@ function highlight(lines) {
       else if (/^\d/.test(text)) put("digit", found.index, found.index + text.length);
       else if (WORDS.has(text)) put("word", found.index, found.index + text.length);
     }
-    if (at < line.length) parts.push(h("span", null, line.slice(at)));
+    if (at < line.length) parts.push(["", line.slice(at)]);
     return parts;
   });
 }
