@@ -241,6 +241,7 @@
 ;; | 0 36
 ;; |
 ;; | totals: 51
+;; ! afterimage: without calls, because they do not follow from counts; with calls: afterimage export profile.aft --format callgrind
 ;; $ afterimage profile profile.aft --format lcov
 ;; ! afterimage: profile.aft: this format needs source lines: the module has no debug information; compile it with -g, or choose another format
 ;; = 125
