@@ -44,7 +44,7 @@ impl PutBytes {
     /// If the recording is damaged.
     pub fn caller(&self, host: &HostReads<'_, '_>) -> Result<Instance, HostReadsError> {
         match self.read {
-            Some((time, _)) => host.caller_at(time),
+            Some((time, _)) => host.caller_at(time, self.call),
             None => host.caller_of(self.call),
         }
     }

@@ -190,13 +190,15 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok(found.flatten())
     }
 
-    /// Returns the execution that ends with the host call at a time.
+    /// Returns the execution at a time, which must end with host call number `call`, from 1.
     ///
     /// # Errors
-    /// If the recording is damaged.
-    pub fn caller_at(&self, time: u64) -> Result<Instance, HostReadsError> {
-        let damaged = HostReadsError::Damaged("a host call that was never made");
-        self.values.at(time)?.ok_or(damaged)
+    /// If the recording is damaged, for example if the execution does not end with this call.
+    pub fn caller_at(&self, time: u64, call: u64) -> Result<Instance, HostReadsError> {
+        let damaged = || HostReadsError::Damaged("a host call that was never made");
+        let caller = self.values.at(time)?.ok_or_else(damaged)?;
+        let is_it = self.values.host_call(caller)? == Some(call);
+        is_it.then_some(caller).ok_or_else(damaged)
     }
 
     fn known_printed(&self) -> Result<Option<&FilePrinted>, HostReadsError> {
