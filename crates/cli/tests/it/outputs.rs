@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use afterimage_testkit::modules::{SplitMix64, WANDERER};
 
-use crate::common::{CHATTY, HELLO, Sandbox, eventually, text};
+use crate::common::{CHATTY, HELLO, Ran, Sandbox, eventually, text};
 
 /// Requests random bytes forever, so that its recording grows as fast as possible.
 const RANDOM: &str = r#"(module
@@ -283,11 +283,17 @@ fn readers_that_leave_end_every_report_quietly() {
             .unwrap();
         drop(child.stdout.take());
         let ran = text(child.wait_with_output().unwrap());
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{words}");
+        // These formats say that they leave out calls.
+        let told = |ran: &Ran| {
+            let lines = ran.stderr.lines();
+            let mut lines = lines.filter(|line| !line.starts_with("afterimage: without calls, "));
+            lines.next().map(str::to_owned)
+        };
+        assert_eq!((ran.code, told(&ran)), (Some(0), None), "{words}");
         let ran = sandbox.shell(&format!("$AFTERIMAGE {words} >&-"));
         assert_eq!(
-            (ran.code, ran.stderr.as_str()),
-            (Some(0), ""),
+            (ran.code, told(&ran)),
+            (Some(0), None),
             "{words} with standard output closed"
         );
         let ran = sandbox.shell(&format!("$AFTERIMAGE {words} >/dev/full"));
