@@ -31,8 +31,8 @@ pub(super) struct SkippingSteps<'s> {
 }
 
 enum Way<'s> {
-    Forward(Steps<'s, FileSegments>),
-    Reverse(ReverseSteps<'s, FileSegments, Box<OpenLog<'s>>>),
+    Forward(Box<Steps<'s, FileSegments>>),
+    Reverse(Box<ReverseSteps<'s, FileSegments, Box<OpenLog<'s>>>>),
 }
 
 impl<'s> SkippingSteps<'s> {
@@ -137,9 +137,9 @@ impl<'s> Way<'s> {
             log.map_err(|error| MachineError::from(error).into())
         });
         Ok(if reverse {
-            Self::Reverse(next_of(ReverseSteps::new(run, log, wanted))?)
+            Self::Reverse(Box::new(next_of(ReverseSteps::new(run, log, wanted))?))
         } else {
-            Self::Forward(next_of(Steps::new(run, next_of(log())?, wanted))?)
+            Self::Forward(Box::new(next_of(Steps::new(run, next_of(log())?, wanted))?))
         })
     }
 }

@@ -26,7 +26,7 @@ fn the_last_writer_is_known_and_what_was_not_searched_is_marked() {
     // A busy machine takes few snapshots. The rest of a short run may then be searched as a whole.
     let lengths = [40_000_000, 160_000_000, 640_000_000, 2_000_000_000];
     let asked = lengths.into_iter().find_map(|rounds| {
-        sandbox.write("long.wat", &long(rounds));
+        sandbox.write("long.wat", long(rounds));
         sandbox.ok("record --force -o long.aft long.wat");
         let text = sandbox.ok(words).stdout;
         text.contains("unknown: ").then_some((rounds, text))
