@@ -63,11 +63,14 @@ pub struct MissRows {
 }
 
 impl MissRows {
-    /// Returns misses by place in the shown code, as [`miss_rows`] does. If nothing in the shown
-    /// code was executed, shows all code.
+    /// Returns misses by place. Rows with the most misses come first, then rows with the most
+    /// executions. Equal rows are in program order. Places that were not executed have no row. With
+    /// `own`, code that is not shown has no row either, unless nothing in the shown code was
+    /// executed. Code that was inlined into shown code has the line of the call. O(sites · log
+    /// sites), plus the bodies of their functions.
     ///
     /// # Errors
-    /// As for [`miss_rows`].
+    /// If the summary names an operator that the program does not contain.
     pub fn new(
         summary: &Summary,
         operators: &Operators<'_>,
@@ -82,13 +85,7 @@ impl MissRows {
     }
 }
 
-/// Returns misses by place. Rows with the most misses come first, then rows with the most
-/// executions. Equal rows are in program order. Places that were not executed have no row. With
-/// `own`, code that is not shown has no row either, and code that was inlined into shown code has
-/// the line of the call. O(sites · log sites), plus the bodies of their functions.
-///
-/// # Errors
-/// If the summary names an operator that the program does not contain.
+/// Returns the rows of [`MissRows::new`], also if there are none.
 fn miss_rows(
     summary: &Summary,
     operators: &Operators<'_>,
