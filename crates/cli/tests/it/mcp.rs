@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use afterimage_testkit::tools::clang;
+use afterimage_testkit::tools::{Clang, clang};
 use serde_json::{Value, json};
 
 use crate::common::Sandbox;
@@ -182,10 +182,28 @@ fn each_tool_has_the_document_of_its_command() {
     }
 }
 
+/// Returns the number of a line of source, from 1.
+fn line_of(source: &str, text: &str) -> u64 {
+    let line = source.lines().position(|line| line.trim() == text);
+    line.unwrap() as u64 + 1
+}
+
+/// Records a C program, and asks why the first byte of its output is what it is.
+fn why_first_byte(clang: &Clang, (name, source): (&str, &str)) -> Value {
+    let sandbox = Sandbox::new();
+    let file = sandbox.write(&format!("{name}.c"), source);
+    let module = sandbox.path(&format!("{name}.wasm"));
+    clang.module(&["-g", "-O0"], &[&file], &[], &module);
+    sandbox.ok(&format!("record -o run.aft {name}.wasm"));
+    let calls = [("why", json!({ "stdout": 0, "digit": true }))];
+    let answers = answers(&sandbox, &calls);
+    assert_eq!(answers.len(), 1);
+    answers.into_iter().next().unwrap()
+}
+
 #[test]
 fn branches_that_always_went_the_same_way_are_shown_after_the_nearest_lines() {
     let Some(clang) = clang() else { return };
-    let sandbox = Sandbox::new();
     let (before, _) = SOURCE.split_once("int charge").unwrap();
     let source = format!(
         "{before}\
@@ -210,18 +228,8 @@ void _start(void) {{
 }}
 "
     );
-    let line_of = |text: &str| {
-        let line = source.lines().position(|line| line.trim() == text);
-        line.unwrap() as u64 + 1
-    };
-    let file = sandbox.write("sum.c", &source);
-    let module = sandbox.path("sum.wasm");
-    clang.module(&["-g", "-O0"], &[&file], &[], &module);
-    sandbox.ok("record -o run.aft sum.wasm");
-    let calls = [("why", json!({ "stdout": 0, "digit": true }))];
-    let [result] = &answers(&sandbox, &calls)[..] else {
-        panic!("one answer");
-    };
+    let line_of = |text| line_of(&source, text);
+    let result = why_first_byte(&clang, ("sum", &source));
     let text = result["content"][0]["text"].as_str().unwrap();
     let one_way = result["structuredContent"]["report"]["one_way"].as_array();
     let lines = one_way
@@ -243,7 +251,6 @@ void _start(void) {{
 #[test]
 fn decisions_on_the_way_of_a_value_are_shown_and_suggested() {
     let Some(clang) = clang() else { return };
-    let sandbox = Sandbox::new();
     let (before, _) = SOURCE.split_once("int charge").unwrap();
     let source = format!(
         "{before}\
@@ -264,18 +271,8 @@ void _start(void) {{
 }}
 "
     );
-    let line_of = |text: &str| {
-        let line = source.lines().position(|line| line.trim() == text);
-        line.unwrap() as u64 + 1
-    };
-    let file = sandbox.write("twice.c", &source);
-    let module = sandbox.path("twice.wasm");
-    clang.module(&["-g", "-O0"], &[&file], &[], &module);
-    sandbox.ok("record -o run.aft twice.wasm");
-    let calls = [("why", json!({ "stdout": 0, "digit": true }))];
-    let [result] = &answers(&sandbox, &calls)[..] else {
-        panic!("one answer");
-    };
+    let line_of = |text| line_of(&source, text);
+    let result = why_first_byte(&clang, ("twice", &source));
     let text = result["content"][0]["text"].as_str().unwrap();
     let document = &result["structuredContent"];
     let decisions = document["report"]["decisions"].as_array().unwrap();

@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore] // Of the recorded program: the runner must leave it out.
+    #[ignore] // This test is part of the recorded program. The runner must leave it out.
     fn slow() {
         println!("slow indeed");
     }
