@@ -1,9 +1,12 @@
 //! Answers questions about the paths that the run took.
 
-use afterimage_present::{PathNames, PathsJson};
+use afterimage_ids::FuncId;
+use afterimage_present::{PathNames, PathsDocument, PathsJson, outlines_document, paths_document};
 use afterimage_profile::{CodeFilter, Folded, OwnFunctions, Source};
+use afterimage_program::Names;
 use afterimage_replay::whole_path::{
-    Code, CountOrder, HotPaths, Listed, RecordedPath, TraceCounts, Traces, occurrences, pattern,
+    Code, CountOrder, HotPaths, Listed, Outlines, RecordedPath, TraceCounts, Traces, occurrences,
+    pattern,
 };
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -46,7 +49,28 @@ pub enum PathsAbout {
 const OCCURRENCES: usize = 1000;
 
 impl PathsQuery {
-    /// Passes the answer to `ask`. Checks the question first, and then builds the path if it does
+    /// Returns the answer. Builds the path if it does not exist yet.
+    pub(crate) fn document(&self, session: &Session) -> Result<PathsDocument> {
+        let (PathsAbout::Traces(_), Some(function), Some(most)) =
+            (&self.about, &self.function, self.blocks)
+        else {
+            return self.answer(session, |found, names| Ok(paths_document(found, names)));
+        };
+        let source = session.source_map();
+        let names = session.module().names(source);
+        let function = defined(session, &names, function)?;
+        let path = session.ensure_path()?;
+        let shown = PathNames {
+            names: &names,
+            source,
+            own: None,
+            left_out: &path.segments().directory().left_out,
+        };
+        let outlines = Outlines::of(path, function, most, None)?;
+        Ok(outlines_document(&outlines, self.top, shown))
+    }
+
+    /// Passes the answer, with all blocks of each path trace, to `ask`. Checks the question first, and then builds the path if it does
     /// not exist yet.
     ///
     /// # Errors
@@ -60,21 +84,14 @@ impl PathsQuery {
         let source = session.source_map();
         let names = session.module().names(source);
         let function = self.function.as_deref();
-        let function = function.map(|text| names.find(text, source)).transpose()?;
+        let function = function.map(|text| defined(session, &names, text));
+        let function = function.transpose()?;
         let wanted = match &self.about {
             PathsAbout::Occurrences(text) => {
                 Some(pattern(text, function, program, &names, source)?)
             }
             _ => None,
         };
-        if let Some(function) = function
-            && program.function(function).is_none()
-        {
-            bail!(
-                "{} is imported, so it has no paths",
-                names.function(function)
-            );
-        }
         let path = session.ensure_path()?;
         let folded = Folded::if_any(source, &self.code);
         let own = OwnFunctions::new(&folded, program, &names);
@@ -112,6 +129,18 @@ impl PathsQuery {
             (PathsAbout::Occurrences(_), None) => bail!("no blocks are given"),
         }
     }
+}
+
+/// Returns the function with a name or index. Refuses imported functions, which have no blocks.
+fn defined(session: &Session, names: &Names, text: &str) -> Result<FuncId> {
+    let function = names.find(text, session.source_map())?;
+    if session.program().function(function).is_none() {
+        bail!(
+            "{} is imported, so it has no paths",
+            names.function(function)
+        );
+    }
+    Ok(function)
 }
 
 fn hot(

@@ -9,7 +9,7 @@ use afterimage_present::{
     FilesDocument, FlowDocument, InfluenceDocument, MatchDocument, MemoryReport, MomentDocument,
     NamesDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument, RankDocument,
     RankView, RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style,
-    WhyBranch, WhyNotReport, paths_document,
+    WhyBranch, WhyNotReport,
 };
 
 use crate::activation::ActivationQuery;
@@ -270,11 +270,7 @@ impl Session {
     /// # Errors
     /// If there is no such function or block, or the recording is damaged.
     pub fn paths(&self, query: &PathsQuery) -> Result<PathsDocument, QuestionError> {
-        self.about(|| {
-            query.answer(self, |found, names| {
-                Ok(paths_document(found, names, query.blocks))
-            })
-        })
+        self.about(|| query.document(self))
     }
 
     /// Returns the addresses that loads and stores accessed. For a few named executions, builds

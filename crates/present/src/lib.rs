@@ -105,7 +105,7 @@ pub use output::{OutputDocument, OutputTotals, OutputWrite};
 pub use own::OwnPlace;
 pub use paths::{
     PathNames, PathsDocument, PathsJson, TraceForm, TraceListing, Whole, found_text, hot_text,
-    paths_document, paths_json, trace_counts_text, traces_text,
+    outlines_document, paths_document, paths_json, trace_counts_text, traces_text,
 };
 pub use plain::{is_hidden, plain};
 pub use profile::ProfileView;

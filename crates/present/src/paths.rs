@@ -11,7 +11,7 @@ use afterimage_program::Names;
 pub(crate) use self::form::series;
 pub use self::form::{TraceForm, Whole};
 pub(crate) use self::json::entries;
-pub use self::json::{PathsDocument, PathsJson, paths_document, paths_json};
+pub use self::json::{PathsDocument, PathsJson, outlines_document, paths_document, paths_json};
 pub use self::text::{TraceListing, found_text, hot_text, trace_counts_text, traces_text};
 pub(crate) use self::text::{path_blocks, path_lines};
 

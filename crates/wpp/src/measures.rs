@@ -14,7 +14,7 @@ use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-pub(crate) use self::call_rules::{CallRule, CallRules, occurrences};
+pub(crate) use self::call_rules::{CallRule, CallRules, occurrences, occurrences_in};
 pub(crate) use self::directory::Directory;
 pub use self::error::CheckError;
 pub(crate) use self::layout::{Body, FEW, Layout, Word};

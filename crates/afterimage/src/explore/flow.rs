@@ -4,7 +4,7 @@ use afterimage_ids::BlockId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::{FlowBlock, FlowDocument, FlowEdge, FlowTrace, SourceRange};
 use afterimage_program::BlockEnd;
-use afterimage_replay::whole_path::{TracesOfCalls, WindowCounts};
+use afterimage_replay::whole_path::{Outlines, WindowCounts};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -90,20 +90,18 @@ impl FlowQuery {
             };
             let last = calls.rank(window.last)?;
             let traces = if last - before <= Self::CALLS {
-                let found = TracesOfCalls::of(path, id, before + 1..=last)?.traces;
-                let rows = found.into_iter().map(|(number, one)| FlowTrace {
-                    trace: number as u64,
-                    calls: one.calls,
-                    unfinished: one.unfinished,
-                    length: one.trace.len(),
-                    beginning: one
-                        .trace
-                        .blocks()
-                        .take(Self::BLOCKS)
-                        .map(BlockId::as_u32)
-                        .collect(),
-                });
-                Some(rows.collect())
+                let calls = before + 1..=last;
+                let found = Outlines::of(path, id, Self::BLOCKS, Some(calls))?.traces;
+                let rows = (1..).zip(found).filter(|(_, one)| one.chosen > 0);
+                let mut rows = Vec::from_iter(rows.map(|(number, one)| FlowTrace {
+                    trace: number,
+                    calls: one.chosen,
+                    unfinished: one.chosen_unfinished,
+                    length: one.length,
+                    beginning: one.beginning.iter().map(|block| block.as_u32()).collect(),
+                }));
+                rows.sort_by_key(|row| std::cmp::Reverse(row.calls));
+                Some(rows)
             } else {
                 None
             };

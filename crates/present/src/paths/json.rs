@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_replay::whole_path::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
+use afterimage_replay::whole_path::{
+    HotPaths, Link, Occurrences, Outlines, PathOutline, Series, TraceCounts, Traces,
+};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -36,45 +38,70 @@ pub fn paths_json(
 ) -> Result<(), PresentError> {
     match what {
         PathsJson::Counts(counts) => begin(out, &of_counts(counts, names)),
-        PathsJson::Traces(traces, top) => begin(out, &of_traces(traces, top, names, true)),
+        PathsJson::Traces(traces, top) => begin(out, &of_traces(traces, top, names)),
         PathsJson::Hot(hot) => begin(out, &of_hot(hot, names)),
         PathsJson::Found(found) => begin(out, &of_found(found, names)),
     }
 }
 
-/// Returns the document, with all its rows in memory. If `most` is given, each path trace lists at
-/// most this number of blocks, without its compacted form.
-pub fn paths_document(
-    what: PathsJson<'_>,
-    names: PathNames<'_>,
-    most: Option<usize>,
-) -> PathsDocument {
+/// Returns the document, with all its rows in memory.
+pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocument {
     match what {
         PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
-        PathsJson::Traces(traces, top) => {
-            of_traces(traces, top, names, most.is_none()).listed(|row| match row {
-                PathsRow::Trace(trace) => PathsRow::Trace(TraceOfPath {
-                    trace: trace.trace,
-                    calls: trace.calls,
-                    open: trace.open,
-                    length: trace.length,
-                    steps: trace.steps,
-                    blocks: trace
-                        .blocks
-                        .numbers()
-                        .take(most.unwrap_or(usize::MAX))
-                        .collect(),
-                    dictionary: trace.dictionary,
-                    timestamps: trace.timestamps,
-                }),
-                PathsRow::Counts(row) => PathsRow::Counts(row),
-                PathsRow::Hot(row) => PathsRow::Hot(row),
-                PathsRow::Found(row) => PathsRow::Found(row),
-            })
-        }
+        PathsJson::Traces(traces, top) => of_traces(traces, top, names).listed(|row| match row {
+            PathsRow::Trace(trace) => PathsRow::Trace(TraceOfPath {
+                trace: trace.trace,
+                calls: trace.calls,
+                open: trace.open,
+                length: trace.length,
+                steps: trace.steps,
+                blocks: trace.blocks.numbers().collect(),
+                dictionary: trace.dictionary,
+                timestamps: trace.timestamps,
+            }),
+            PathsRow::Counts(row) => PathsRow::Counts(row),
+            PathsRow::Hot(row) => PathsRow::Hot(row),
+            PathsRow::Found(row) => PathsRow::Found(row),
+        }),
         PathsJson::Hot(hot) => of_hot(hot, names).listed(|row| row),
         PathsJson::Found(found) => of_found(found, names).listed(|row| row),
     }
+}
+
+/// Returns the document for the beginnings of a function's path traces, with at most `top` rows.
+pub fn outlines_document(
+    outlines: &Outlines,
+    top: Option<usize>,
+    names: PathNames<'_>,
+) -> PathsDocument {
+    let traces = &outlines.traces;
+    let sum = |of: fn(&PathOutline) -> u64| traces.iter().map(of).sum();
+    let totals = PathsCounts {
+        function: Some(function(names, outlines.function)),
+        functions: None,
+        calls: sum(|one| one.calls),
+        traces: Some(traces.len() as u64),
+        blocks: sum(|one| one.calls * one.length),
+        open: sum(|one| one.unfinished),
+        sequences: None,
+        dictionaries: None,
+    };
+    let shown = top.unwrap_or(usize::MAX).min(traces.len());
+    let rows = traces[..shown].iter().enumerate().map(|(number, one)| {
+        PathsRow::<Vec<u32>>::Trace(TraceOfPath {
+            trace: number + 1,
+            calls: one.calls,
+            open: one.unfinished,
+            length: one.length,
+            steps: None,
+            blocks: numbers(&one.beginning),
+            dictionary: Vec::new(),
+            timestamps: Vec::new(),
+        })
+    });
+    let available = (traces.len() as u64, shown);
+    let totals = PathsTotals::Counts(totals);
+    PathsDocument::new(names, "traces", totals, available, rows).listed(|row| row)
 }
 
 /// The paths through functions: path traces, hot paths, and occurrences of a sequence of blocks.
@@ -183,10 +210,12 @@ pub struct PathsCounts {
     pub blocks: u64,
     /// The number of calls that had not returned at the end.
     pub open: u64,
-    /// The number of distinct compacted sequences. Present only in the sums of `traces`.
+    /// The number of distinct compacted sequences. Present only in the sums of `traces`, if whole
+    /// traces were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequences: Option<usize>,
-    /// The number of distinct dictionaries. Present only in the sums of `traces`.
+    /// The number of distinct dictionaries. Present only in the sums of `traces`, if whole traces
+    /// were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dictionaries: Option<usize>,
 }
@@ -237,9 +266,11 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub open: u64,
     /// The number of its blocks.
     pub length: u64,
-    /// The number of dynamic basic blocks in the compacted sequence.
-    pub steps: u64,
-    /// The blocks.
+    /// The number of dynamic basic blocks in the compacted sequence. Absent if only the beginning
+    /// was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// The blocks, or the first of them if only the beginning was requested.
     pub blocks: B,
     /// The chains of its dynamic basic blocks. In the sequence, the first block of a chain stands
     /// for the chain. Other blocks stand for themselves.
@@ -284,7 +315,6 @@ fn of_traces<'a>(
     traces: &'a Traces,
     top: Option<usize>,
     names: PathNames<'a>,
-    is_compacted: bool,
 ) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow<BlockList<'a>>> + Clone + use<'a>>> {
     let compacted = &traces.compacted;
     let totals = PathsCounts {
@@ -305,23 +335,15 @@ fn of_traces<'a>(
             block: block.as_u32(),
             at: entries(&series),
         });
-        let (dictionary, timestamps) = if is_compacted {
-            (
-                dictionary.chains().map(numbers).collect(),
-                stamped.collect(),
-            )
-        } else {
-            Default::default()
-        };
         PathsRow::Trace(TraceOfPath {
             trace: number + 1,
             calls: path.calls,
             open: path.unfinished,
             length: compacted.blocks(number),
-            steps: steps.len(),
+            steps: Some(steps.len()),
             blocks: BlockList(traces, number),
-            dictionary,
-            timestamps,
+            dictionary: dictionary.chains().map(numbers).collect(),
+            timestamps: stamped.collect(),
         })
     });
     let available = (traces.len() as u64, shown);

@@ -37,11 +37,11 @@ pub use trace::{TraceError, Unit, Visits, Window, last};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};
 pub use window_counts::WindowCounts;
 
-pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
+pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, PathOutline, Series};
 pub use afterimage_wpp::{Link, Part, Pattern, StretchDirectory, Summary};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
 pub use hot::{Code, HotError, HotPath, HotPaths, Listed};
 pub use traces::{
-    CountOrder, DynamicGraph, GraphError, GraphNodes, TraceCounts, Traces, TracesOfCalls, Whose,
+    CountOrder, DynamicGraph, GraphError, GraphNodes, Outlines, TraceCounts, Traces, Whose,
 };

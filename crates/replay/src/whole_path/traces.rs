@@ -1,12 +1,12 @@
 //! Collects the path traces of functions (Zhang and Gupta 2001).
 
-use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 use afterimage_ids::{BlockId, FuncId, grouped, times};
 use afterimage_wpp::twpp::{
     CallPath, CollectError, Dictionary, DynamicCfg, FunctionPaths, FunctionTraces, PathCounts,
-    TimestampedTrace, UniquePath, call_path, count_paths, function_paths,
+    PathOutline, TimestampedTrace, UniquePath, call_path, count_paths, function_paths,
+    path_outlines,
 };
 use afterimage_wpp::{Segments, TargetError, WholePath};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,10 @@ impl Traces {
         path: &WholePath<S>,
         function: FuncId,
     ) -> Result<Self, CollectError<S::Error>> {
-        let found = in_order(path, function)?;
+        let mut found = function_paths(path, function)?;
+        found
+            .paths
+            .sort_by_key(|path| (std::cmp::Reverse(path.calls), path.trace.len()));
         let sum = |of: fn(&UniquePath) -> u64| found.paths.iter().map(of).sum();
         Ok(Self {
             calls: sum(|path| path.calls),
@@ -140,57 +143,31 @@ impl Traces {
     }
 }
 
-/// Returns the unique path traces of a function, in descending order of the number of calls that
-/// took them.
-fn in_order<S: Segments>(
-    path: &WholePath<S>,
-    function: FuncId,
-) -> Result<FunctionPaths, CollectError<S::Error>> {
-    let mut found = function_paths(path, function)?;
-    found
-        .paths
-        .sort_by_key(|path| (std::cmp::Reverse(path.calls), path.trace.len()));
-    Ok(found)
-}
-
-/// The path traces of some calls to a function.
+/// The unique path traces of a function, without most of their blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracesOfCalls {
-    /// The traces with their numbers in [`Traces`], from 1, in descending order of the number of
-    /// these calls that took them. Each trace covers the whole call.
-    pub traces: Vec<(usize, UniquePath)>,
+pub struct Outlines {
+    /// The function.
+    pub function: FuncId,
+    /// The traces, in the order of [`Traces`].
+    pub traces: Vec<PathOutline>,
 }
 
-impl TracesOfCalls {
-    /// Returns the traces of the calls with these numbers, from 1. Examines every call.
+impl Outlines {
+    /// Returns the traces of a function with at most `most` blocks each. Also counts the calls with
+    /// the numbers in `chosen` on their own, as [`path_outlines`] does. Time: linear in the path's
+    /// grammar, however long the traces are.
     ///
     /// # Errors
     /// If the path cannot be read.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         function: FuncId,
-        calls: RangeInclusive<u64>,
+        most: usize,
+        chosen: Option<RangeInclusive<u64>>,
     ) -> Result<Self, CollectError<S::Error>> {
-        let all = in_order(path, function)?.paths;
-        let numbers = all.iter().enumerate();
-        let numbers: HashMap<_, _> = numbers.map(|(at, one)| (&one.trace, at + 1)).collect();
-        let mut found: BTreeMap<usize, UniquePath> = BTreeMap::new();
-        for number in calls {
-            let Some(call) = call_path(path, function, number)? else {
-                break;
-            };
-            let number = numbers.get(&call.trace).copied().unwrap_or(0);
-            let one = found.entry(number).or_insert(UniquePath {
-                trace: call.trace,
-                calls: 0,
-                unfinished: 0,
-            });
-            one.calls += 1;
-            one.unfinished += u64::from(!call.returned);
-        }
-        let mut traces = Vec::from_iter(found);
-        traces.sort_by_key(|(_, one)| std::cmp::Reverse(one.calls));
-        Ok(Self { traces })
+        let mut traces = path_outlines(path, function, most, chosen)?;
+        traces.sort_by_key(|one| (std::cmp::Reverse(one.calls), one.length));
+        Ok(Self { function, traces })
     }
 }
 

@@ -53,20 +53,32 @@ impl CallRules {
 /// The counts of calls fit in 64 bits, because the segment's counts have been verified. Other
 /// counts may saturate, but are never used.
 pub(crate) fn occurrences(measured: &Measured) -> Vec<u64> {
-    let segment = &measured.segment;
-    let mut counts = vec![0u64; segment.grammar.rules.len()];
+    let items = measured.segment.root.iter();
+    let executed = items.filter_map(|item| match *item {
+        Root::Run(symbol) => Some((symbol, 1)),
+        Root::Enter(_) | Root::Leave => None,
+    });
+    occurrences_in(measured, executed)
+}
+
+/// Does the same as [`occurrences`], for some symbols of a segment that are executed as often as
+/// given.
+pub(crate) fn occurrences_in(
+    measured: &Measured,
+    executed: impl Iterator<Item = (Symbol, u64)>,
+) -> Vec<u64> {
+    let grammar = &measured.segment.grammar;
+    let mut counts = vec![0u64; grammar.rules.len()];
     let add = |counts: &mut Vec<u64>, symbol: Symbol, times: u64| {
         if let Some(rule) = symbol.as_rule() {
             let count = &mut counts[rule.as_u32() as usize];
             *count = count.saturating_add(times);
         }
     };
-    for item in &segment.root {
-        if let Root::Run(symbol) = *item {
-            add(&mut counts, symbol, 1);
-        }
+    for (symbol, times) in executed {
+        add(&mut counts, symbol, times);
     }
-    for (id, rule) in segment.grammar.rules.iter().rev() {
+    for (id, rule) in grammar.rules.iter().rev() {
         let mut times = counts[id.as_u32() as usize];
         if times == 0 || !measured.calls[id] {
             continue;
@@ -74,7 +86,7 @@ pub(crate) fn occurrences(measured: &Measured) -> Vec<u64> {
         if let Kind::Repeat(rounds) = rule.kind {
             times = times.saturating_mul(rounds);
         }
-        for &symbol in segment.grammar.symbols_of(id) {
+        for &symbol in grammar.symbols_of(id) {
             add(&mut counts, symbol, times);
         }
     }

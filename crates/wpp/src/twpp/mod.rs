@@ -57,7 +57,8 @@ pub use events::Events;
 pub use file::{DirectoryEntry, FileError, FileSizes, Part, Reader, StoredTraces, write};
 pub use lzw::{LzwDecoder, LzwEncoder, LzwError};
 pub use of_path::{
-    CallPath, CollectError, PathCounts, call_path, collect, count_paths, function_paths,
+    CallPath, CollectError, PathCounts, PathOutline, call_path, collect, count_paths,
+    function_paths, path_outlines,
 };
 pub use path_trace::{Blocks, PathTrace};
 pub use redundancy::{GraphTotals, RedundancyPoint};

@@ -6,6 +6,7 @@ mod counts;
 mod fingerprint;
 mod function;
 mod open;
+mod outlines;
 mod own_traces;
 mod walk;
 
@@ -14,6 +15,7 @@ use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 pub use self::call::{CallPath, call_path};
 pub use self::counts::{PathCounts, count_paths};
 pub use self::function::function_paths;
+pub use self::outlines::{PathOutline, path_outlines};
 use self::walk::{Visitor, Way, walk};
 use super::call_graph::CallId;
 use super::collector::Collector;

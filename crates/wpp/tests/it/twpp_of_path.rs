@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::oracle::{Run, programs, runs};
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
-    self, CallPath, CollectError, Collector, Event, PathCounts, UniquePath,
+    self, CallPath, CollectError, Collector, Event, PathCounts, PathOutline, UniquePath,
 };
 use afterimage_wpp::{InMemory, Node, Segment, Segments, Summary, WholePath};
 use proptest::prelude::*;
@@ -88,6 +88,41 @@ fn uses(paths: &[UniquePath]) -> Uses {
     uses
 }
 
+/// Checks the beginnings of a function's traces, and the counts of ranges of its calls.
+fn outlines(path: &WholePath<InMemory>, function: FuncId, own: &[&Call], paths: &[UniquePath]) {
+    let calls = own.len() as u64;
+    for (most, from, to) in [
+        (0, 1, 0),
+        (3, 1, calls),
+        (7, calls / 3 + 1, calls / 2 + 1),
+        (1000, calls.max(1), calls + 5),
+        (2, 2, calls.saturating_sub(1)),
+    ] {
+        let found = twpp::path_outlines(path, function, most, Some(from..=to)).unwrap();
+        let numbers = (1..)
+            .zip(own)
+            .filter(|(number, _)| (from..=to).contains(number));
+        let chosen: Vec<_> = numbers.map(|(_, call)| call).collect();
+        let expected = paths.iter().map(|unique| {
+            let blocks: Vec<_> = unique.trace.blocks().collect();
+            let took: Vec<_> = chosen.iter().filter(|call| call.blocks == blocks).collect();
+            PathOutline {
+                length: blocks.len() as u64,
+                beginning: blocks.into_iter().take(most).collect(),
+                calls: unique.calls,
+                unfinished: unique.unfinished,
+                chosen: took.len() as u64,
+                chosen_unfinished: took.iter().filter(|call| !call.returned).count() as u64,
+            }
+        });
+        assert_eq!(
+            found,
+            expected.collect::<Vec<_>>(),
+            "{most} {from}..={to} of {calls}"
+        );
+    }
+}
+
 fn check(run: &Run, limit: usize) {
     let path = whole_path(run, limit);
     let expected = events(run);
@@ -124,6 +159,7 @@ fn check(run: &Run, limit: usize) {
         let paths = twpp::function_paths(&path, function).unwrap();
         assert_eq!(paths.function, function);
         assert_eq!(uses(&paths.paths), naive);
+        outlines(&path, function, &own, &paths.paths);
         for (number, call) in (1..).zip(&own) {
             let found = twpp::call_path(&path, function, number).unwrap();
             let trace = call.blocks.iter().copied().collect();
@@ -301,5 +337,9 @@ fn what_was_left_out_is_not_taken_for_a_trace() {
     };
     assert_eq!(twpp::count_paths(&path), Ok(vec![counted]));
     assert_eq!(twpp::function_paths(&path, function), Err(refused.clone()));
+    assert_eq!(
+        twpp::path_outlines(&path, function, 1, None),
+        Err(refused.clone())
+    );
     assert_eq!(twpp::call_path(&path, function, 1), Err(refused));
 }

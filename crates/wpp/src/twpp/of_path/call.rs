@@ -3,12 +3,12 @@
 use afterimage_ids::{FuncId, RuleId};
 
 use super::CollectError;
-use super::function::calls_in;
+use super::function::{calls_in, executes};
 use super::open::{Open, own_trace_of_call};
 use crate::measures::Measured;
 use crate::twpp::path_builder::PathBuilder;
 use crate::twpp::path_trace::PathTrace;
-use crate::{Kind, PathError, Root, Segments, WholePath};
+use crate::{Grammar, Kind, PathError, Root, Segments, WholePath};
 
 /// A call and its path trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,11 +71,7 @@ pub fn call_path<S: Segments>(
         if open.is_empty() {
             break;
         }
-        let own = summary.node_counts.iter().any(|&(node, _)| {
-            let node = path.nodes().get(node);
-            node.is_some_and(|node| node.function == function)
-        });
-        if own {
+        if executes(summary, path.nodes(), function) {
             let measured = path.open(later)?;
             open.follow(&measured, 0, path.nodes(), None, |trace| {
                 ended = Some(trace);
@@ -108,21 +104,7 @@ struct Begin {
 /// activations of the function.
 fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin> {
     let grammar = &measured.segment.grammar;
-    // The number of the function's activations that begin in each rule. If the rule itself is one
-    // of them, it counts, too. Sums reachable from the root fit, because they have been verified.
-    // Other sums may saturate.
-    let mut totals: Vec<u64> = Vec::with_capacity(grammar.rules.len());
-    for (id, rule) in grammar.rules.iter() {
-        let weights = grammar.symbols_of(id).iter().map(|symbol| {
-            let child = symbol.as_rule();
-            child.map_or(0, |child| totals[child.as_u32() as usize])
-        });
-        let sum = weights.fold(0, u64::saturating_add);
-        totals.push(match rule.kind {
-            Kind::Repeat(times) => sum.saturating_mul(times),
-            kind => sum.saturating_add(u64::from(kind == Kind::Call(function))),
-        });
-    }
+    let totals = activations_in(grammar, function);
     let total = |rule: RuleId| totals[rule.as_u32() as usize];
     for (item, root) in measured.segment.root.iter().enumerate() {
         let weight = match *root {
@@ -183,4 +165,23 @@ fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin>
         }
     }
     None
+}
+
+/// Returns the number of a function's activations that begin in each rule. If the rule itself is
+/// one of them, it counts, too. The sums of rules that are reachable from the root fit, because
+/// they have been verified. Other sums may saturate.
+pub(super) fn activations_in(grammar: &Grammar, function: FuncId) -> Vec<u64> {
+    let mut totals: Vec<u64> = Vec::with_capacity(grammar.rules.len());
+    for (id, rule) in grammar.rules.iter() {
+        let weights = grammar.symbols_of(id).iter().map(|symbol| {
+            let child = symbol.as_rule();
+            child.map_or(0, |child| totals[child.as_u32() as usize])
+        });
+        let sum = weights.fold(0, u64::saturating_add);
+        totals.push(match rule.kind {
+            Kind::Repeat(times) => sum.saturating_mul(times),
+            kind => sum.saturating_add(u64::from(kind == Kind::Call(function))),
+        });
+    }
+    totals
 }

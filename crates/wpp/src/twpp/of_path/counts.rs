@@ -1,13 +1,13 @@
 //! Counts the unique path traces of functions, without building them.
 
-use afterimage_ids::{FuncId, PrimaryMap, RuleId};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::CollectError;
 use super::fingerprint::{Fingerprint, Points};
 use crate::measures::occurrences;
-use crate::{Kind, Root, Segments, Symbol, WholePath};
+use crate::{Grammar, Kind, Root, Segments, Symbol, WholePath};
 
 /// Counts for the calls to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,36 +51,16 @@ pub fn count_paths<S: Segments>(
         let measured = path.open(segment)?;
         let grammar = &measured.segment.grammar;
         let times = occurrences(&measured);
-        let mut own: PrimaryMap<RuleId, Fingerprint> =
-            PrimaryMap::with_capacity(grammar.rules.len());
-        let of = |own: &PrimaryMap<RuleId, Fingerprint>, symbol: Symbol| match symbol.as_rule() {
-            Some(rule) => own[rule],
-            None => symbol
-                .as_node()
-                .map_or(Fingerprint::EMPTY, |node| of_nodes[node]),
-        };
-        for (id, rule) in grammar.rules.iter() {
-            let mut trace = Fingerprint::EMPTY;
-            for &symbol in grammar.symbols_of(id) {
-                trace = trace.then(of(&own, symbol));
+        let own = own_fingerprints(grammar, &of_nodes, |rule, function, trace| {
+            if times[rule.as_u32() as usize] > 0 {
+                entry(&mut found, function).traces.insert(trace);
             }
-            own.push(match rule.kind {
-                Kind::Sequence => trace,
-                Kind::Repeat(rounds) => trace.repeated(rounds),
-                Kind::Call(function) => {
-                    if times[id.as_u32() as usize] > 0 {
-                        entry(&mut found, function).traces.insert(trace);
-                    }
-                    // A caller's trace contains no block of the callee.
-                    Fingerprint::EMPTY
-                }
-            });
-        }
+        });
         for item in &measured.segment.root {
             match *item {
                 Root::Run(symbol) => {
                     if let Some((_, trace)) = open.last_mut() {
-                        *trace = trace.then(of(&own, symbol));
+                        *trace = trace.then(own_of(symbol, &own, &of_nodes));
                     }
                 }
                 Root::Enter(function) => open.push((function, Fingerprint::EMPTY)),
@@ -116,6 +96,45 @@ pub fn count_paths<S: Segments>(
     let mut counts: Vec<_> = counts.collect();
     counts.sort_unstable_by_key(|counts| counts.function);
     Ok(counts)
+}
+
+/// Returns the fingerprint of the blocks that the surrounding activation executes in each rule,
+/// without the blocks of its callees. Passes each rule that represents a call to `call`, with the
+/// function and the fingerprint of the blocks that the call executes itself.
+pub(super) fn own_fingerprints(
+    grammar: &Grammar,
+    of_nodes: &PrimaryMap<NodeId, Fingerprint>,
+    mut call: impl FnMut(RuleId, FuncId, Fingerprint),
+) -> PrimaryMap<RuleId, Fingerprint> {
+    let mut own = PrimaryMap::with_capacity(grammar.rules.len());
+    for (id, rule) in grammar.rules.iter() {
+        let symbols = grammar.symbols_of(id).iter();
+        let trace = symbols.fold(Fingerprint::EMPTY, |trace, &symbol| {
+            trace.then(own_of(symbol, &own, of_nodes))
+        });
+        own.push(match rule.kind {
+            Kind::Sequence => trace,
+            Kind::Repeat(rounds) => trace.repeated(rounds),
+            Kind::Call(function) => {
+                call(id, function, trace);
+                Fingerprint::EMPTY
+            }
+        });
+    }
+    own
+}
+
+/// Returns the fingerprint of the blocks that the surrounding activation executes in a symbol.
+pub(super) fn own_of(
+    symbol: Symbol,
+    own: &PrimaryMap<RuleId, Fingerprint>,
+    of_nodes: &PrimaryMap<NodeId, Fingerprint>,
+) -> Fingerprint {
+    match (symbol.as_rule(), symbol.as_node()) {
+        (Some(rule), _) => own[rule],
+        (None, Some(node)) => of_nodes[node],
+        (None, None) => Fingerprint::EMPTY,
+    }
 }
 
 /// The counts for one function so far.

@@ -47,6 +47,11 @@ impl Fingerprint {
         powers: [1; 2],
     };
 
+    /// Returns the number of blocks.
+    pub(super) fn len(self) -> u64 {
+        self.length
+    }
+
     /// Returns the fingerprint of this sequence followed by another.
     pub(super) fn then(self, other: Self) -> Self {
         let value = |k: usize| {

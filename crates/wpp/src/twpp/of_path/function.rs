@@ -29,13 +29,6 @@ pub fn function_paths<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
 ) -> Result<FunctionPaths, CollectError<S::Error>> {
-    let own = |summary: &Summary| {
-        let mut nodes = summary.node_counts.iter();
-        nodes.any(|&(node, _)| {
-            let node = path.nodes().get(node);
-            node.is_some_and(|node| node.function == function)
-        })
-    };
     let mut found = PathsOfFunction {
         table: PathTable::new(function),
         own: OwnTraces::default(),
@@ -44,7 +37,9 @@ pub fn function_paths<S: Segments>(
     };
     let mut open = Open::default();
     for (segment, summary) in path.segments().summaries().iter().enumerate() {
-        if calls_in(summary, function) == 0 && (open.is_empty() || !own(summary)) {
+        if calls_in(summary, function) == 0
+            && (open.is_empty() || !executes(summary, path.nodes(), function))
+        {
             open.pass(summary)
                 .try_for_each(|trace| found.add(trace).map(drop))?;
             continue;
@@ -71,6 +66,19 @@ pub(super) fn calls_in(summary: &Summary, function: FuncId) -> u64 {
     let counts = &summary.call_counts;
     let at = counts.binary_search_by_key(&function, |&(function, _)| function);
     at.map_or(0, |at| counts[at].1)
+}
+
+/// Whether a function executes blocks in a segment.
+pub(super) fn executes(
+    summary: &Summary,
+    nodes: &PrimaryMap<NodeId, Node>,
+    function: FuncId,
+) -> bool {
+    let mut executed = summary.node_counts.iter();
+    executed.any(|&(node, _)| {
+        let node = nodes.get(node);
+        node.is_some_and(|node| node.function == function)
+    })
 }
 
 struct PathsOfFunction {
