@@ -41,7 +41,7 @@ pub fn show_calls<R>(
     let totals = graph.totals();
     let totals = totals.context("there are more calls than can be counted")?;
     show(&CallGraphView {
-        graph: &graph,
+        graph,
         totals: &totals,
         length: path.length(),
         names: program.names,

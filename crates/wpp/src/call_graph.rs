@@ -103,13 +103,21 @@ impl CallGraph {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls. Opens each segment once. Time: linear in the size of the segment's
+    /// Counts all calls, at the first request. Opens each segment once. Time: linear in the size of the segment's
     /// grammar, plus one pass over the grammar for every 16 functions that the segment may call
     /// recursively.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read, or there are 2^64 calls or more.
-    pub fn call_graph(&self) -> Result<CallGraph, CallGraphError<S::Error>> {
+    pub fn call_graph(&self) -> Result<&CallGraph, CallGraphError<S::Error>> {
+        if let Some(known) = self.calls.get() {
+            return Ok(known);
+        }
+        let counted = self.count_calls()?;
+        Ok(self.calls.get_or_init(|| counted))
+    }
+
+    fn count_calls(&self) -> Result<CallGraph, CallGraphError<S::Error>> {
         let mut sums = BTreeMap::<Key, CallEdge>::new();
         let mut open = Open::default();
         for segment in 0..self.segments().summaries().len() {

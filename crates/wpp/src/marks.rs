@@ -20,6 +20,15 @@ pub trait Marking {
     /// before, ascending. The position of a block with several marks is repeated.
     fn inside(&self, node: NodeId) -> &[u64];
 
+    /// Returns a key, so that later queries for the same marks need not count again. Markings of a
+    /// path that have the same key must define the same marks.
+    fn key(&self) -> Option<Box<[u32]>> {
+        None
+    }
+
+    /// Whether the node may have marks, whatever was executed before.
+    fn may_mark(&self, node: NodeId) -> bool;
+
     /// Returns the number of additional marks on the node's first block if the same activation
     /// executed `before` just before it. `None` means that the activation begins with the block.
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
@@ -28,18 +37,27 @@ pub trait Marking {
 /// All marks of a run, in order of time.
 ///
 /// Marks are like [`Occurrences`](crate::Occurrences), but may depend on the activation's previous
-/// execution. Construction counts the marks of all segments.
+/// execution. Construction counts the marks of all segments with nodes that may have marks.
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
-    /// The number of marks before each segment, and in total.
-    before: Vec<u64>,
-    /// For each segment and each activation that is open at its beginning, the node that the
-    /// activation executed last.
-    open: Vec<Vec<Option<NodeId>>>,
+    counted: Arc<Counted>,
     /// The counts of recently queried segments.
     cache: Mutex<Recent<usize, Tally>>,
 }
+
+/// The numbers of marks in segments.
+pub(crate) struct Counted {
+    /// The number of marks before each segment, and in total.
+    before: Vec<u64>,
+    /// For each segment with nodes that may have marks, and each activation that is open at its
+    /// beginning, the node that the activation executed last. Other nodes than these may be
+    /// missing.
+    open: Vec<Vec<Option<NodeId>>>,
+}
+
+/// The counts of recently requested marks, by key.
+pub(crate) type Known = Recent<Box<[u32]>, Counted>;
 
 /// The reason why marks cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -53,38 +71,72 @@ pub enum MarksError<E> {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts marks. Time: linear in the size of all grammars.
+    /// Counts marks. Time: linear in the grammars of the segments with nodes that may have marks.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read, or there are 2^64 - 1 marks or more.
     pub fn marks<M: Marking>(&self, marking: M) -> Result<Marks<'_, S, M>, MarksError<S::Error>> {
-        let mut marks = Marks {
+        let known = || self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = marking.key();
+        let counted = match key.as_ref().and_then(|key| known().get(key)) {
+            Some(counted) => counted,
+            None => {
+                let counted = Arc::new(self.count_marks(&marking)?);
+                if let Some(key) = key {
+                    known().insert(key, &counted, counted.bytes());
+                }
+                counted
+            }
+        };
+        Ok(Marks {
             path: self,
             marking,
+            counted,
+            cache: Mutex::new(Recent::new(self.room() / SHARE)),
+        })
+    }
+
+    fn count_marks(&self, marking: &impl Marking) -> Result<Counted, MarksError<S::Error>> {
+        let mut counted = Counted {
             before: vec![0],
             open: Vec::new(),
-            cache: Mutex::new(Recent::new(self.room() / SHARE)),
         };
         let mut sum: u64 = 0;
         let mut open = Vec::new();
-        for segment in 0..self.segments().summaries().len() {
+        for (segment, summary) in self.segments().summaries().iter().enumerate() {
+            let mut executed = summary.node_counts.iter();
+            if !executed.any(|&(node, _)| marking.may_mark(node)) {
+                open.truncate(summary.kept as usize);
+                open.resize((summary.kept + summary.begun) as usize, None);
+                counted.open.push(Vec::new());
+                counted.before.push(sum);
+                continue;
+            }
             let measured = self.open(segment)?;
-            marks.open.push(open.clone());
-            let tally = Tally::new(&measured, &marks.marking, &mut open);
+            counted.open.push(open.clone());
+            let tally = Tally::new(&measured, marking, &mut open);
             sum = sum.saturating_add(tally.count());
             if sum == u64::MAX {
                 return Err(MarksError::Uncountable);
             }
-            marks.before.push(sum);
+            counted.before.push(sum);
         }
-        Ok(marks)
+        Ok(counted)
+    }
+}
+
+impl Counted {
+    /// Returns the approximate memory use, in bytes.
+    fn bytes(&self) -> usize {
+        let open: usize = self.open.iter().map(|open| size_of_val(&open[..])).sum();
+        size_of_val(&self.before[..]) + size_of_val(&self.open[..]) + open
     }
 }
 
 impl<S: Segments, M: Marking> Marks<'_, S, M> {
     /// Returns the number of marks.
     pub fn count(&self) -> u64 {
-        self.before[self.before.len() - 1]
+        self.counted.before[self.counted.before.len() - 1]
     }
 
     /// Returns the time of the k-th mark, counted from 1, if there is one. Time: linear in the
@@ -97,10 +149,14 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
         if number == 0 || number > self.count() {
             return Ok(None);
         }
-        let segment = self.before.partition_point(|&before| before < number) - 1;
+        let segment = self
+            .counted
+            .before
+            .partition_point(|&before| before < number)
+            - 1;
         let measured = self.path.open(segment)?;
         let tally = self.tally(segment, &measured);
-        let others = number - self.before[segment] - 1;
+        let others = number - self.counted.before[segment] - 1;
         let offset = tally.select(&measured, &self.marking, others);
         Ok(Some(measured.segment.before + offset + 1))
     }
@@ -111,7 +167,7 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
         if let Some(tally) = cache().get(&segment) {
             return tally;
         }
-        let open = &mut self.open[segment].clone();
+        let open = &mut self.counted.open[segment].clone();
         let tally = Arc::new(Tally::new(measured, &self.marking, open));
         cache().insert(segment, &tally, tally.bytes());
         tally

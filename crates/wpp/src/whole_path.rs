@@ -15,9 +15,10 @@ use rustc_hash::FxBuildHasher;
 pub use self::error::PathError;
 pub(crate) use self::recent::Recent;
 pub use self::segments::{InMemory, Segments, Summary};
+use crate::marks::Known;
 use crate::measures::Measured;
 use crate::rank::{SHARE, Tallies};
-use crate::{Activation, Node};
+use crate::{Activation, CallGraph, Node, Segment};
 
 /// The default limit on the memory of open segments, in bytes.
 const ROOM: usize = 256 << 20;
@@ -33,6 +34,10 @@ pub struct WholePath<S> {
     cache: Mutex<Cache>,
     /// The counts of recently queried occurrences, which later queries for the same target use.
     pub(crate) tallies: Mutex<Tallies>,
+    /// The counts of recently requested marks.
+    pub(crate) marks: Mutex<Known>,
+    /// The call graph, once requested.
+    pub(crate) calls: OnceLock<CallGraph>,
     /// Signals that a segment has been opened or needed.
     changed: Condvar,
     /// For each segment requested so far, the activations that begin in it and are open at its end.
@@ -95,6 +100,8 @@ impl<S: Segments> WholePath<S> {
             room: ROOM,
             cache: Cache::new(ROOM),
             tallies: Mutex::new(Tallies::new(ROOM / SHARE)),
+            marks: Mutex::new(Known::new(ROOM / SHARE)),
+            calls: OnceLock::new(),
             changed: Condvar::new(),
             begun: Mutex::default(),
             inside: OnceLock::new(),
@@ -126,6 +133,7 @@ impl<S: Segments> WholePath<S> {
             room: bytes,
             cache: Cache::new(bytes),
             tallies: Mutex::new(Tallies::new(bytes / SHARE)),
+            marks: Mutex::new(Known::new(bytes / SHARE)),
             ..self
         }
     }
@@ -170,6 +178,15 @@ impl<S: Segments> WholePath<S> {
     /// Returns the limit on the memory of open segments, in bytes.
     pub(crate) fn room(&self) -> usize {
         self.room
+    }
+
+    /// Returns a segment, after all properties on which a walk over its grammar relies have been
+    /// checked. Time: linear in its grammar, unless it is open.
+    ///
+    /// # Errors
+    /// Returns an error if the segment cannot be read.
+    pub fn segment(&self, segment: usize) -> Result<Arc<Segment>, PathError<S::Error>> {
+        Ok(Arc::clone(&self.open(segment)?.segment))
     }
 
     /// Opens a segment.

@@ -22,8 +22,7 @@ pub(super) fn bound(
     bounds: &Bounds,
     document: &mut SourceDocument,
 ) -> Result<()> {
-    let window = arrivals(session, bounds, document)?;
-    let counts = WindowCounts::new(session.path()?, window)?;
+    let (window, counts) = arrivals(session, bounds, document)?;
     let ended = ended_in(session, window)?;
     let mut instructions: HashMap<u32, u64> = HashMap::new();
     let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
@@ -77,8 +76,12 @@ pub(super) fn bound(
     Ok(())
 }
 
-/// Counts the arrivals at lines.
-fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -> Result<Window> {
+/// Counts the arrivals at lines. Returns the stretch, and the counts of its blocks.
+fn arrivals(
+    session: &Session,
+    bounds: &Bounds,
+    document: &mut SourceDocument,
+) -> Result<(Window, WindowCounts)> {
     with_names(session, |program| {
         let positions = program.positions()?;
         let window = bounds.window(&positions)?;
@@ -86,6 +89,7 @@ fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -
             first_t: window.first,
             last_t: window.last,
         });
+        let counts = WindowCounts::new(session.path()?, window)?;
         let resolver = program.resolver();
         for row in &mut document.lines {
             if row.count.is_none_or(|count| count == 0) {
@@ -97,14 +101,10 @@ fn arrivals(session: &Session, bounds: &Bounds, document: &mut SourceDocument) -
             };
             let mut functions = Vec::from_iter(operators.iter().map(|(function, _)| *function));
             functions.dedup();
-            let all = positions.arrivals(line, functions.into_iter())?;
-            let before = match window.first {
-                0 | 1 => 0,
-                first => all.by(first - 1)?,
-            };
-            row.count = Some(all.by(window.last)? - before);
+            let functions = functions.into_iter();
+            row.count = Some(positions.arrivals_in(line, functions, window, &counts)?);
         }
-        Ok(window)
+        Ok((window, counts))
     })
 }
 

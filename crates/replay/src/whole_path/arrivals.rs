@@ -12,6 +12,7 @@ use afterimage_wpp::{
     WholePath,
 };
 
+use super::WindowCounts;
 use super::own::OwnVisits;
 use afterimage_profile::body::decode;
 use afterimage_profile::lines::{Arrival, arrivals, line_of};
@@ -112,37 +113,40 @@ struct Places<'a> {
     /// The operators, except jumps, of each block that has code of the line, and whether each
     /// operator belongs to the line.
     steps: HashMap<BlockId, Vec<(OpId, bool)>>,
+    /// The numbers of arrivals between blocks that were requested so far.
+    known: RefCell<HashMap<(BlockId, BlockId), u64>>,
+    /// Whether a question depended on facts that the path does not show.
+    ambiguous: Cell<bool>,
 }
 
 /// The arrivals at a line, as marks on a path's nodes.
 pub(super) struct Arrivals<'a, S> {
     path: &'a WholePath<S>,
+    line: Line,
     places: HashMap<FuncId, Places<'a>>,
     /// The positions of arrivals in nodes that have any.
     inside: HashMap<NodeId, Vec<u64>>,
-    /// Whether a question depended on facts that the path does not show.
-    ambiguous: Cell<bool>,
 }
 
 impl<'a, S: Segments> Arrivals<'a, S> {
-    /// Creates marks without any arrivals.
-    pub(super) fn new(path: &'a WholePath<S>) -> Self {
+    /// Creates marks for a line, without any arrivals.
+    pub(super) fn new(path: &'a WholePath<S>, line: Line) -> Self {
         Self {
             path,
+            line,
             places: HashMap::default(),
             inside: HashMap::default(),
-            ambiguous: Cell::new(false),
         }
     }
 
-    /// Adds the arrivals of a function at a line. Takes time linear in its body and in the blocks of
+    /// Adds the arrivals of a function at the line. Takes time linear in its body and in the blocks of
     /// all nodes.
-    pub(super) fn add(&mut self, code: &'a Function, lines: &FunctionLines, line: Line) {
+    pub(super) fn add(&mut self, code: &'a Function, lines: &FunctionLines) {
         let function = code.id;
         if self.places.contains_key(&function) {
             return;
         }
-        let places = Places::new(code, lines, line);
+        let places = Places::new(code, lines, self.line);
         for (id, node) in self.path.nodes().iter() {
             if node.function != function {
                 continue;
@@ -150,7 +154,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
             let mut marks = Vec::new();
             let mut before = None;
             for (at, &block) in node.blocks.iter().enumerate() {
-                let over = before.map(|before| self.over(&places, before, block));
+                let over = before.map(|before| places.over(before, block));
                 let count = over.unwrap_or(0) + places.inside_of(block).len() as u64;
                 marks.extend((0..count).map(|_| at as u64));
                 before = Some(block);
@@ -224,7 +228,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
 
     /// Whether a question depended on facts that the path does not show.
     pub(super) fn is_ambiguous(&self) -> bool {
-        self.ambiguous.get()
+        self.places.values().any(|places| places.ambiguous.get())
     }
 
     /// Returns the number of arrivals in the blocks where the run ended that the run did not reach.
@@ -237,20 +241,35 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
         sum
     }
+}
 
-    /// Returns the number of arrivals between two consecutive blocks of an activation.
-    fn over(&self, places: &Places<'_>, from: BlockId, to: BlockId) -> u64 {
-        let over = places.over.contains(&(from, to));
-        let not_over = places.not_over.contains(&(from, to));
-        // An exception first goes from the block to a dispatch vertex.
-        let thrown = places.throws(from).then(|| places.caught(to)).flatten();
-        let ways = [over.then_some(true), not_over.then_some(false), thrown];
-        let mut ways = ways.into_iter().flatten();
-        let first = ways.next();
-        if ways.any(|way| Some(way) != first) {
-            self.ambiguous.set(true);
+/// The number of arrivals at a line in a window.
+pub(super) struct ArrivalsIn<'c> {
+    pub(super) counts: &'c WindowCounts,
+    pub(super) count: u64,
+    pub(super) is_ambiguous: bool,
+}
+
+impl ArrivalsIn<'_> {
+    /// Adds the arrivals of a function. `begun` is the number of its activations that begin in the
+    /// window. `stops` are the places where the run ended, if that is in the window. Takes time
+    /// linear in the function's body and its executed edges.
+    pub(super) fn add(
+        &mut self,
+        code: &Function,
+        lines: &FunctionLines,
+        line: Line,
+        begun: u64,
+        stops: &[Stop],
+    ) {
+        let places = Places::new(code, lines, line);
+        self.count += places.counted(code.id, self.counts);
+        self.count += if places.entry { begun } else { 0 };
+        for stop in stops.iter().filter(|stop| stop.function == code.id) {
+            let inside = places.inside_of(stop.block).iter();
+            self.count -= inside.filter(|&&op| op >= stop.next).count() as u64;
         }
-        u64::from(first == Some(true))
+        self.is_ambiguous |= places.ambiguous.get();
     }
 }
 
@@ -278,6 +297,33 @@ enum Joins {
 }
 
 impl<'a> Places<'a> {
+    /// Returns the number of arrivals between two consecutive blocks of an activation.
+    fn over(&self, from: BlockId, to: BlockId) -> u64 {
+        let mut known = self.known.borrow_mut();
+        *known.entry((from, to)).or_insert_with(|| {
+            let over = self.over.contains(&(from, to));
+            let not_over = self.not_over.contains(&(from, to));
+            // An exception first goes from the block to a dispatch vertex.
+            let thrown = self.throws(from).then(|| self.caught(to)).flatten();
+            let ways = [over.then_some(true), not_over.then_some(false), thrown];
+            let mut ways = ways.into_iter().flatten();
+            let first = ways.next();
+            if ways.any(|way| Some(way) != first) {
+                self.ambiguous.set(true);
+            }
+            u64::from(first == Some(true))
+        })
+    }
+
+    /// Returns the number of arrivals in a window, except those at the beginning of an activation.
+    fn counted(&self, function: FuncId, counts: &WindowCounts) -> u64 {
+        let inside = self.inside.iter();
+        let inside = inside.map(|(&block, ops)| counts.block(function, block) * ops.len() as u64);
+        let edges = counts.edges(function);
+        let over = edges.map(|(from, to, times)| self.over(from, to) * times);
+        inside.chain(over).sum()
+    }
+
     /// Returns the condition under which a node that begins with `first` begins with an arrival.
     /// The node's activation last executed one of `lasts`. Returns `None` if these blocks do not
     /// decide it.
@@ -355,6 +401,8 @@ impl<'a> Places<'a> {
             not_over: HashSet::default(),
             first,
             steps,
+            known: RefCell::default(),
+            ambiguous: Cell::new(false),
         };
         let mut edges = HashSet::default();
         for (_, arrival) in arrivals.iter().filter(|(other, _)| *other == line) {
@@ -413,6 +461,19 @@ impl<S: Segments> Marking for Shared<'_, S> {
         self.0.inside.get(&node).map_or(&[], Vec::as_slice)
     }
 
+    fn key(&self) -> Option<Box<[u32]>> {
+        let Line { file, number } = self.0.line;
+        let functions = self.0.places.keys().map(|function| function.as_u32());
+        let mut functions = Vec::from_iter(functions);
+        functions.sort_unstable();
+        Some([file.0, number].into_iter().chain(functions).collect())
+    }
+
+    fn may_mark(&self, node: NodeId) -> bool {
+        let node = self.0.path.nodes().get(node);
+        node.is_some_and(|node| self.0.places.contains_key(&node.function))
+    }
+
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
         let arrivals = &*self.0;
         let nodes = arrivals.path.nodes();
@@ -422,7 +483,7 @@ impl<S: Segments> Marking for Shared<'_, S> {
         };
         match before.map(|before| nodes[before].blocks.last()) {
             None => u64::from(places.entry),
-            Some(Some(&before)) => arrivals.over(places, before, block),
+            Some(Some(&before)) => places.over(before, block),
             Some(None) => 0,
         }
     }
@@ -666,7 +727,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             };
             let timed = (visit.start..).zip(blocks);
             for (time, &block) in timed.filter(|(time, _)| *time >= from.0) {
-                if before.is_some_and(|before| self.arrivals.over(places, before, block) > 0) {
+                if before.is_some_and(|before| places.over(before, block) > 0) {
                     return Ok(found);
                 }
                 before = Some(block);

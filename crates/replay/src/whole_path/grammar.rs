@@ -1,32 +1,7 @@
 //! Computes the facts about a segment's grammar that several questions need.
 
-use std::sync::Arc;
-
 use afterimage_ids::{PrimaryMap, RuleId};
-use afterimage_wpp::{Grammar, Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
-
-/// Loads a segment, and checks all properties on which a walk over its grammar relies. Takes linear
-/// time.
-pub(super) fn checked<S: Segments>(
-    path: &WholePath<S>,
-    number: usize,
-) -> Result<Arc<Segment>, PathError<S::Error>> {
-    let segments = path.segments();
-    let segment = segments.load(number).map_err(|source| PathError::Load {
-        segment: number,
-        source,
-    })?;
-    segment
-        .check(path.nodes())
-        .map_err(|source| PathError::Check {
-            segment: number,
-            source,
-        })?;
-    if segment.summary() != segments.summaries()[number] {
-        return Err(PathError::Summary { segment: number });
-    }
-    Ok(segment)
-}
+use afterimage_wpp::{Grammar, Kind, Root, Segment, Symbol};
 
 /// Returns the number of executions of each rule. Takes linear time. The segment must be sound.
 pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {

@@ -32,9 +32,12 @@ use afterimage_program::{Function, Names, Program, SourceMap};
 use afterimage_wpp::{MarksError, Occurrences, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
 
-use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, FunctionLines, Shared, Step, Times};
+use super::arrivals::{
+    ArrivalTimes, Arrivals, ArrivalsIn, ByNodes, FunctionLines, Shared, Step, Times,
+};
 use super::numbering::{NumberError, Numbering};
 use super::own::OwnVisits;
+use super::{Window, WindowCounts};
 use crate::values::{Types, block_at};
 use afterimage_profile::location::{
     self, Form, Occurrence, Place, ResolveError, form, split_occurrence,
@@ -611,13 +614,13 @@ impl<'a, S: Segments> Positions<'a, S> {
         functions: impl Iterator<Item = FuncId>,
     ) -> Result<ArrivalTimes<'a, S>, PositionError<S::Error>> {
         let what = || format!("{}:{}", self.source.path(line.file), line.number);
-        let mut arrivals = Arrivals::new(self.path);
+        let mut arrivals = Arrivals::new(self.path, line);
         for function in functions {
             if self.numbering.lacks(function) {
                 return Err(PositionError::LeftOut(what()));
             }
             if let Some(code) = self.program.function(function) {
-                arrivals.add(code, &*self.lines_of(code)?, line);
+                arrivals.add(code, &*self.lines_of(code)?);
             }
         }
         if arrivals.leaves_out() {
@@ -638,6 +641,46 @@ impl<'a, S: Segments> Positions<'a, S> {
         // The arrivals that the last block did not reach come last.
         let count = times.count()? - unreached;
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
+    }
+
+    /// Returns the number of arrivals at a line in a window, where `counts` are the counts of the
+    /// window. Takes time linear in the functions' bodies, and not in the path's.
+    ///
+    /// # Errors
+    /// As for [`arrivals`](Self::arrivals).
+    pub fn arrivals_in(
+        &self,
+        line: Line,
+        functions: impl Iterator<Item = FuncId>,
+        window: Window,
+        counts: &WindowCounts,
+    ) -> Result<u64, PositionError<S::Error>> {
+        let what = || format!("{}:{}", self.source.path(line.file), line.number);
+        let is_end = window.last == self.path.length();
+        let stops = if is_end { self.stops } else { &[] };
+        let mut found = ArrivalsIn {
+            counts,
+            count: 0,
+            is_ambiguous: false,
+        };
+        for function in functions {
+            let mut nodes = self.path.nodes().values();
+            if self.numbering.lacks(function)
+                || nodes.any(|node| node.left_out > 0 && node.function == function)
+            {
+                return Err(PositionError::LeftOut(what()));
+            }
+            if let Some(code) = self.program.function(function) {
+                let calls = self.path.activations(function)?;
+                let begun =
+                    calls.rank(window.last)? - calls.rank(window.first.saturating_sub(1))?;
+                found.add(code, &*self.lines_of(code)?, line, begun, stops);
+            }
+        }
+        if found.is_ambiguous {
+            return Err(PositionError::Ambiguous(what()));
+        }
+        Ok(found.count)
     }
 
     /// Returns the operators of a function and the arrivals at all its lines. The first call for a

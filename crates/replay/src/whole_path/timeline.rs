@@ -17,7 +17,6 @@ use afterimage_wpp::{Kind, PathError, Root, Segment, Segments, Symbol, WholePath
 use self::known::{SymbolFacts, known, rules};
 pub use self::lengths::CallLengths;
 use super::Window;
-use super::grammar::checked;
 
 /// Selects the calls to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +191,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
         let Some(summary) = self.path.segments().summaries().get(number) else {
             return Ok(false);
         };
-        let segment = checked(self.path, number)?;
+        let segment = self.path.segment(number)?;
         self.at = summary.before;
         if !self.begun {
             self.begun = true;

@@ -6,7 +6,8 @@
 //!
 //! An edge has the time of the block that it leaves. So the counts of the edges out of a block add
 //! up to the block's count, except for edges to the exit and at the end of the run. The edge from a
-//! call to its continuation counts if the call also returned in the window.
+//! call to its continuation counts if the call also returned in the window. The edges from blocks
+//! before the window to blocks in it are kept apart.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,15 +16,37 @@ use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
 
 use super::Window;
-use super::grammar::{checked, executions};
+use super::grammar::executions;
 
 /// Execution counts of blocks and of the edges between them.
 #[derive(Debug, Default)]
 pub struct WindowCounts {
     blocks: HashMap<(FuncId, BlockId), u64>,
-    edges: HashMap<(FuncId, BlockId, BlockId), u64>,
+    edges: HashMap<FuncId, HashMap<(BlockId, BlockId), u64>>,
+    /// The edges from blocks before the window to blocks in it. There is at most one for each
+    /// activation that is open when the window begins.
+    into: Vec<(FuncId, BlockId, BlockId)>,
     /// The edge from the window's last block to a block after the window.
     beyond: Option<(FuncId, BlockId, BlockId)>,
+}
+
+/// The execution that precedes a place in the same activation.
+#[derive(Clone, Copy, Default)]
+enum Before {
+    /// The activation has executed nothing.
+    #[default]
+    Nothing,
+    /// The last execution is before the window.
+    Outside,
+    /// The node was completed in the window.
+    Node(NodeId),
+}
+
+/// The first node that an activation executes in a window, after others before the window.
+struct First {
+    /// The number of activations around it.
+    depth: usize,
+    node: NodeId,
 }
 
 /// The data that a walk needs to skip a rule.
@@ -43,8 +66,8 @@ enum Task {
     Run(Symbol, Range<u64>),
     /// A whole symbol, this many times.
     Times(Symbol, u64),
-    /// An activation begins.
-    Enter,
+    /// An activation begins, or began before the window.
+    Enter(Before),
     /// An activation ends.
     Leave,
 }
@@ -56,10 +79,11 @@ struct OfNodes {
     pairs: HashMap<(NodeId, NodeId), u64>,
     /// The partial nodes, with the ranges of the executed blocks.
     parts: Vec<(NodeId, Range<u64>)>,
-    /// The node that the current activation has just completed.
-    before: Option<NodeId>,
-    /// For each surrounding activation, the node that it has completed last.
-    callers: Vec<Option<NodeId>>,
+    /// The last execution of the current activation.
+    before: Before,
+    /// The last executions of the host and of each surrounding activation.
+    callers: Vec<Before>,
+    firsts: Vec<First>,
 }
 
 impl OfNodes {
@@ -68,6 +92,18 @@ impl OfNodes {
             && times > 0
         {
             *self.pairs.entry((left, right)).or_default() += times;
+        }
+    }
+
+    /// Adds the node that the current activation executes next.
+    fn next(&mut self, node: Option<NodeId>) {
+        match (self.before, node) {
+            (Before::Node(before), _) => self.pair(Some(before), node, 1),
+            (Before::Outside, Some(node)) => self.firsts.push(First {
+                depth: self.callers.len() - 1,
+                node,
+            }),
+            _ => {}
         }
     }
 
@@ -95,11 +131,18 @@ impl WindowCounts {
             if end <= from || start >= to {
                 continue;
             }
-            let segment = checked(path, number)?;
+            let segment = path.segment(number)?;
+            if start <= from && !segment.open.is_empty() {
+                found.callers = vec![Before::Outside; segment.open.len()];
+                found.callers[0] = Before::Nothing;
+                found.before = Before::Outside;
+            }
             let range = from.saturating_sub(start)..to.min(end) - start;
             count(&segment, nodes, range, &mut found);
         }
+        let firsts = std::mem::take(&mut found.firsts);
         let mut counts = Self::of(found, nodes);
+        counts.edges_before(path, window, firsts)?;
         counts.edge_after(path, window)?;
         Ok(counts)
     }
@@ -133,7 +176,47 @@ impl WindowCounts {
     }
 
     fn edge(&mut self, function: FuncId, (from, to): (BlockId, BlockId), times: u64) {
-        *self.edges.entry((function, from, to)).or_default() += times;
+        let edges = self.edges.entry(function).or_default();
+        *edges.entry((from, to)).or_default() += times;
+    }
+
+    /// Finds the edges from blocks before the window to blocks in it.
+    fn edges_before<S: Segments>(
+        &mut self,
+        path: &WholePath<S>,
+        window: Window,
+        firsts: Vec<First>,
+    ) -> Result<(), PathError<S::Error>> {
+        let mut cursor = path.cursor();
+        let nodes = path.nodes();
+        let before = window.first.saturating_sub(1);
+        let Some(last) = cursor.seek(before)? else {
+            return Ok(());
+        };
+        let at = (before - last.start) as usize;
+        let last = &nodes[last.node];
+        if let Some(&[from, to]) = last.blocks.get(at..at + 2) {
+            self.into.push((last.function, from, to));
+        }
+        let stack = cursor.stack()?;
+        for First { depth, node } in firsts {
+            // A caller executes nothing while its callee runs.
+            let time = match stack.get(depth + 1) {
+                Some(callee) => callee.entered - 1,
+                None => before,
+            };
+            let Some(visit) = cursor.seek(time)? else {
+                continue;
+            };
+            let (caller, node) = (&nodes[visit.node], &nodes[node]);
+            let from = caller.blocks.get((time - visit.start) as usize);
+            if let (Some(&from), Some(&to)) = (from, node.blocks.first())
+                && caller.function == node.function
+            {
+                self.into.push((node.function, from, to));
+            }
+        }
+        Ok(())
     }
 
     /// Finds the edge out of the window's last block.
@@ -177,8 +260,18 @@ impl WindowCounts {
     /// Like [`after`](Self::after), but counts only if both blocks are in the window. For a call,
     /// this is the number of times that it also returned in the window.
     pub fn within(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
-        let found = self.edges.get(&(function, from, to));
+        let edges = self.edges.get(&function);
+        let found = edges.and_then(|edges| edges.get(&(from, to)));
         found.copied().unwrap_or(0)
+    }
+
+    /// Returns the edges of a function that lead to blocks in the window, with their counts. An
+    /// edge may be listed twice.
+    pub fn edges(&self, function: FuncId) -> impl Iterator<Item = (BlockId, BlockId, u64)> {
+        let within = self.edges.get(&function).into_iter().flatten();
+        let within = within.map(|(&(from, to), &times)| (from, to, times));
+        let into = self.into.iter().filter(move |one| one.0 == function);
+        within.chain(into.map(|&(_, from, to)| (from, to, 1)))
     }
 
     /// Returns the number of times that a block of the window was followed by another block of the
@@ -244,7 +337,11 @@ fn count(
     let mut at = 0;
     for item in &segment.root {
         match *item {
-            Root::Enter(_) => tasks.push(Task::Enter),
+            Root::Enter(_) => tasks.push(Task::Enter(if at < range.start {
+                Before::Outside
+            } else {
+                Before::Nothing
+            })),
             Root::Leave => tasks.push(Task::Leave),
             Root::Run(symbol) => {
                 let length = fact(symbol).length;
@@ -257,34 +354,36 @@ fn count(
     let mut whole = Vec::new();
     while let Some(task) = tasks.pop() {
         let (symbol, range) = match task {
-            Task::Enter => {
-                let caller = found.before.take();
-                found.callers.push(caller);
+            Task::Enter(before) => {
+                found.callers.push(found.before);
+                found.before = before;
                 continue;
             }
             Task::Leave => {
-                found.before = found.callers.pop().flatten();
+                found.before = found.callers.pop().unwrap_or_default();
                 continue;
             }
             Task::Times(symbol, times) => {
                 let Facts { first, last, .. } = fact(symbol);
-                found.pair(found.before, first, 1);
+                found.next(first);
                 found.pair(last, first, times - 1);
-                found.before = last.or(found.before);
+                found.before = last.map_or(found.before, Before::Node);
                 found.node(symbol, times);
                 whole.push((symbol, times));
                 continue;
             }
             Task::Run(symbol, range) => (symbol, range),
         };
-        let Facts { length, first, .. } = fact(symbol);
+        let Facts { first, .. } = fact(symbol);
         let Some(rule) = symbol.as_rule() else {
-            let node = symbol.as_node();
             if range.start == 0 {
-                found.pair(found.before, first, 1);
+                found.next(first);
             }
-            found.before = node.filter(|_| range.end == length);
-            found.parts.extend(node.map(|node| (node, range)));
+            if let Some(node) = symbol.as_node() {
+                // After a node that is cut short, the window ends.
+                found.before = Before::Node(node);
+                found.parts.push((node, range));
+            }
             continue;
         };
         let symbols = grammar.symbols_of(rule);
@@ -303,7 +402,12 @@ fn count(
             }
             kind => {
                 let is_call = matches!(kind, Kind::Call(_));
-                inner.extend(is_call.then_some(Task::Enter));
+                let before = if range.start > 0 {
+                    Before::Outside
+                } else {
+                    Before::Nothing
+                };
+                inner.extend(is_call.then_some(Task::Enter(before)));
                 let mut at = 0;
                 for &symbol in symbols {
                     let length = fact(symbol).length;

@@ -11,7 +11,7 @@ use afterimage_replay::steps::{
     Enter, LineStep, LineSteps, LineStepsError, Run, WantedLines, Within,
 };
 use afterimage_replay::whole_path::{
-    Positions, RecordedPath, Step, Window, line_arrivals, recorded_path,
+    Positions, RecordedPath, Step, Window, WindowCounts, line_arrivals, recorded_path,
 };
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use wasmparser::Operator;
@@ -138,6 +138,8 @@ struct Seen {
     steps: usize,
     /// The number of lines that were stepped through.
     by_line: usize,
+    /// The number of times that a window contained some arrivals at a line, but not all.
+    cut: u64,
 }
 
 /// A source in which only every `part`-th function has lines.
@@ -283,6 +285,14 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
         jumps.extend(found.map(|(op, ..)| (function.id, op)));
     }
     let steps = line_steps((&program, module, &source), &path, &all);
+    let mut random = SplitMix64(seed);
+    let windows = (0..8).map(|_| {
+        let [a, b] = [(); 2].map(|()| 1 + random.below(path.length() as usize) as u64);
+        let (first, last) = (a.min(b), a.max(b));
+        let window = Window { first, last };
+        (window, WindowCounts::new(&path, window).unwrap())
+    });
+    let windows = Vec::from_iter(windows);
     for number in 1..200 {
         let Ok(resolved) = resolver.location(&format!("a.wat:{number}")) else {
             continue;
@@ -323,6 +333,20 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
             assert_eq!(arrivals.time(k).unwrap(), Some(time), "line {number}, #{k}");
         }
         assert_eq!(arrivals.time(count + 1).unwrap(), None);
+        for (window, counts) in &windows {
+            let functions = asked.functions().into_iter();
+            let found = positions.arrivals_in(line, functions, *window, counts);
+            let inside = times
+                .iter()
+                .filter(|&&time| window.first <= time && time <= window.last);
+            let expected = inside.count() as u64;
+            assert_eq!(
+                found.unwrap(),
+                expected,
+                "seed {seed}, line {number}, {window:?}"
+            );
+            seen.cut += u64::from(0 < expected && expected < count);
+        }
         // An executed block belongs to the last earlier arrival in its activation.
         let mut last = HashMap::new();
         let mut expected = vec![Vec::new(); times.len()];
@@ -381,6 +405,7 @@ fn what_an_arrival_executes_is_what_a_walk_finds() {
     assert!(
         seen.lines > 1000
             && seen.by_line > 1000
+            && seen.cut > 1000
             && seen.arrivals > 20_000
             && seen.steps > seen.arrivals,
         "{} lines, {} by line, {} arrivals, {} steps",

@@ -13,7 +13,7 @@ pub(super) struct History {
     /// The last nodes, latest first, each combined with its callees. At an entry, these are the
     /// entry and the caller's past.
     past: [u32; DEPTH],
-    /// The activation that has ended since the last node, or 0.
+    /// The hash of the activation that has ended since the last node, or 0 if none has.
     returned: u32,
     /// The repetition that has ended since the last node, or 0.
     looped: u32,

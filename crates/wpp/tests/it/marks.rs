@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::oracle::{Run, chaos, runs};
 use afterimage_ids::NodeId;
-use afterimage_wpp::{InMemory, Marking, WholePath};
+use afterimage_wpp::{InMemory, Marking, Node, WholePath};
 use proptest::prelude::*;
 
 /// Marks that follow an unpredictable rule.
 struct Hashed {
     inside: Vec<Vec<u64>>,
+    /// Whether each node may have marks. This depends on its function.
+    may_mark: Vec<bool>,
     salt: u64,
 }
 
@@ -25,8 +27,10 @@ fn mix(values: [u64; 3]) -> u64 {
 
 impl Hashed {
     fn new(run: &Run, salt: u64) -> Self {
+        let may_mark = |data: &Node| mix([salt, u64::from(data.function.as_u32()), 7]) % 3 > 0;
         let inside = run.nodes.iter().map(|(node, data)| {
-            let blocks = 0..data.length().min(4);
+            let most = if may_mark(data) { 4 } else { 0 };
+            let blocks = 0..data.length().min(most);
             let marks = blocks.flat_map(|block| {
                 let times = mix([salt, u64::from(node.as_u32()), block]) % 4;
                 std::iter::repeat_n(block, times.saturating_sub(1) as usize)
@@ -35,6 +39,7 @@ impl Hashed {
         });
         Self {
             inside: inside.collect(),
+            may_mark: run.nodes.values().map(may_mark).collect(),
             salt,
         }
     }
@@ -45,7 +50,14 @@ impl Marking for Hashed {
         &self.inside[node.as_u32() as usize]
     }
 
+    fn may_mark(&self, node: NodeId) -> bool {
+        self.may_mark[node.as_u32() as usize]
+    }
+
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
+        if !self.may_mark(node) {
+            return 0;
+        }
         let before = before.map_or(99, |node| u64::from(node.as_u32()));
         (mix([self.salt, before, u64::from(node.as_u32())]) % 4).saturating_sub(1)
     }

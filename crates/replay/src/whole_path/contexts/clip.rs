@@ -10,7 +10,6 @@ use super::activations::{Activations, Doing, Item, What, compact};
 use super::inlining::{ChainId, Inlining};
 use super::site::chains_before;
 use crate::whole_path::Window;
-use crate::whole_path::grammar::checked;
 
 /// The number of items above which a rule or a node becomes its own stretch. A limit of 12 gives
 /// fewer stretches, but they take 50 % more memory.
@@ -70,7 +69,7 @@ pub(super) fn collect<S: Segments>(
         if end <= from || start >= to {
             continue;
         }
-        let segment = checked(path, number)?;
+        let segment = path.segment(number)?;
         if start <= from {
             let count = segment.open.len().min(depth);
             let chains = if inlining.is_empty() {

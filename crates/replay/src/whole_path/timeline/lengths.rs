@@ -8,7 +8,7 @@ use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, Who
 
 use super::known::{SymbolFacts, known, rules};
 use crate::whole_path::Window;
-use crate::whole_path::grammar::{checked, executions};
+use crate::whole_path::grammar::executions;
 
 /// Counts calls and gaps by their number of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl CallLengths {
             if end <= from || start >= to {
                 continue;
             }
-            let segment = checked(path, number)?;
+            let segment = path.segment(number)?;
             let known = rules(&segment, path.nodes(), is_shown);
             let whole = lengths.clip(
                 path.nodes(),
