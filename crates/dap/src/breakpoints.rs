@@ -449,7 +449,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
 /// The maximum number of watched bytes.
 const LARGEST_WATCHED: u64 = 1 << 16;
 
-/// Reads the kind of access of a data breakpoint, by default writes.
+/// Parses the kind of access of a data breakpoint. The default is `write`.
 fn access(text: Option<&str>) -> Result<Access> {
     let text = text.unwrap_or("write");
     serde_json::from_value(text.into())

@@ -1,6 +1,6 @@
 //! Stores the neighbours of each vertex of a plain digraph on `0..n`.
 
-/// A list of neighbours for each vertex, in one allocation.
+/// The neighbours of each vertex, with all lists in one vector.
 ///
 /// Algorithms that do not need to know which edge they follow, such as those for dominators and
 /// strongly connected components, take this form. So they also run on a reversed graph, a graph

@@ -30,7 +30,8 @@ pub struct MemoryReport {
     /// The time of the block that is about to begin, or is being executed; `null` for the end of
     /// the run.
     pub t: Option<u64>,
-    /// The offset of the next operator, if the question named a place within a block.
+    /// The offset of the next operator in the original module, if the question named a place within
+    /// a block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u32>,
     /// The bytes, in hexadecimal.

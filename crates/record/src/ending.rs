@@ -116,8 +116,8 @@ pub(crate) struct Doubt {
     pub function: FuncId,
     /// One of the loads or stores between these offsets may have trapped.
     pub loads: Range<OrigOffset>,
-    /// An operator in the block that trapped, if known. The engine named it, or it is the last load
-    /// and all loads are in its block.
+    /// An operator in the block that trapped, if known. It is either the operator that the engine
+    /// named, or the last load if all loads are in one block.
     pub at: Option<OrigOffset>,
 }
 

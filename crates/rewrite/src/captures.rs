@@ -59,7 +59,7 @@ impl CaptureSite {
     }
 }
 
-/// The definitions that a module with captures needs in all functions.
+/// The definitions that all functions of a module with captures share.
 pub(crate) struct Captures {
     /// The index of the global that counts snapshots.
     pub taken: u32,

@@ -112,7 +112,7 @@ impl Hinges {
         Some(written)
     }
 
-    /// Updates the branches and locals on the control-flow paths for an operator. Time: O(1), or
+    /// Records an operator's branch, or the local that it writes, on the control-flow paths. Time: O(1), or
     /// O(targets) for a `br_table`.
     fn see(&mut self, operator: &Operator<'_>) {
         match operator {

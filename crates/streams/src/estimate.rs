@@ -19,6 +19,6 @@ pub fn estimate(values: &[u64]) -> u64 {
         cost += recurrence.cost(stretch);
         seen += stretch.len();
     }
-    // The cost is below 2^21.
+    // The cost is below 2^21, so the product does not overflow.
     cost * values.len() as u64 / seen.max(1) as u64 / 8
 }

@@ -105,7 +105,7 @@ pub enum TraceError {
         sequence: u32,
         /// The chunk's start in the file.
         offset: FileOffset,
-        /// The condition that fails.
+        /// A description of the fault.
         what: &'static str,
     },
     /// A chunk's bytes are intact but meaningless.
@@ -120,7 +120,7 @@ pub enum TraceError {
         sequence: u32,
         /// The offset of the fault in the decompressed chunk.
         at: usize,
-        /// The condition that fails.
+        /// A description of the fault.
         what: &'static str,
     },
     /// The requested chunks do not exist in the section.

@@ -95,8 +95,8 @@ impl<'v> GlobalValues<'v> {
             others => format!(" and {} more", grouped(others as u64)),
         };
         Some(format!(
-            "changes of {first}{others} are not shown: the global variables have more than {} in \
-             total",
+            "changes of {first}{others} are not shown: the global variables take up more \
+             than {} in total",
             size(MOST as u64)
         ))
     }

@@ -212,7 +212,7 @@ struct Shown<'t> {
 
 /// The number of entries to show at the beginning of the chain, unless it is short.
 const FIRST: usize = 40;
-/// The number of library steps to show of a check that ended the run, plus 1.
+/// One more than the number of library steps to show for a check that ended the run.
 const CHECK: usize = 5;
 /// The number of entries to show at the end of the chain.
 const LAST: usize = 12;

@@ -254,7 +254,8 @@ impl Observer for Dependences<'_> {
     }
 
     fn caught(&mut self, first: u32, count: u32) {
-        // The stored values show which statement threw these values. A reference may follow them.
+        // The stored values show which statement threw these values. A reference to the exception
+        // may follow them, hence the inclusive range.
         if let Some(frame) = self.frames.last_mut() {
             for variable in first..=first + count {
                 frame.set(variable, Maker::Unknown);

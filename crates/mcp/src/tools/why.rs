@@ -400,7 +400,11 @@ impl Arguments {
                 lead(&branch.place, None, "the branch that led there".to_owned());
             }
             if let Some(read) = &end.read {
-                lead(read, Some("address"), "from where it was read".to_owned());
+                lead(
+                    read,
+                    Some("address"),
+                    "the address from which it was read".to_owned(),
+                );
             }
         }
         for one in decisions {

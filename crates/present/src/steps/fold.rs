@@ -40,7 +40,7 @@ pub struct Folded {
     pub last: Option<Step>,
 }
 
-/// The amount of library code in a row.
+/// The amount of library code that a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// The number of steps.

@@ -31,7 +31,7 @@ pub struct Caches {
 pub struct Missed {
     /// The number of lines missing from the first level.
     pub first: u64,
-    /// The number of first-level lines that are also missing from the second level. Without a
+    /// The number of these lines that are also missing from the second level. Without a
     /// second level, this equals `first`.
     pub last: u64,
 }

@@ -122,7 +122,7 @@ struct LineBudget {
 impl LineBudget {
     fn new(sections: &Sections<'_>) -> Self {
         let size = |name| sections.custom(name).len();
-        // A file's types are units that share the file's table.
+        // Type units share the line table of their compilation unit.
         let units = size(".debug_info") + size(".debug_types");
         Self {
             seen: HashSet::new(),
