@@ -75,7 +75,7 @@ pub use moment::{Contents, Ended, Followed, Guess, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, InlinedCall, Local, StateReport};
 pub use shown::{
-    Shown, ShownObject, global_object, global_objects, globals, locals, objects,
+    InScope, Shown, ShownObject, global_object, global_objects, globals, locals, objects,
     variables, wasm_globals,
 };
 pub use standing::{OnMachine, Standing, follow_standing};
