@@ -1,5 +1,7 @@
 //! Shows a run line by line, with the variables that changed.
 
+mod bytes;
+mod finished;
 mod globals;
 
 use std::cell::{Cell, RefCell};
@@ -7,12 +9,11 @@ use std::collections::{HashMap, VecDeque};
 use std::slice;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::{ChangedVariable, LineEntry, PresentError};
+use afterimage_present::{LineEntry, PresentError};
 use afterimage_profile::{Folded, Source};
 use afterimage_program::{Location, SourceMap, demangle};
 use afterimage_replay::state::{
-    Activation, Bodies, DebugError, Halt, Limits, Moment, OnMachine, Shown, Standing, Variables,
-    follow_to, variables,
+    Activation, Bodies, DebugError, Halt, Limits, Moment, OnMachine, Standing, follow_to,
 };
 use afterimage_replay::steps::{
     Enter, LineStep, LineSteps, Opened, Paused, Run, WantedLines, Within, activation_of,
@@ -22,6 +23,7 @@ use afterimage_replay::whole_path::{At, FileSegments, Positions, Prologue, Windo
 use afterimage_trace::LogReader;
 use anyhow::{Context, Result, bail};
 
+use self::finished::{Scenes, Seen, StepEnd, StepEnds};
 use self::globals::GlobalValues;
 use crate::monitor::Note;
 use crate::named::NamedProgram;
@@ -44,11 +46,12 @@ pub(crate) struct Lines<'l, 'p> {
     folded: &'l Folded<'l>,
     wanted: WantedLines,
     /// The program's variables, or why there are none. `None` if no variables are wanted.
-    known: Option<Result<&'p Variables<'p>, DebugError>>,
+    scenes: Option<Result<Scenes<'l, 'p>, DebugError>>,
     bodies: Bodies<'p>,
     /// The arguments of activations, by the time at which each activation began.
     given: RefCell<HashMap<u64, Option<Box<[Bits]>>>>,
     prologues: RefCell<HashMap<FuncId, Prologue>>,
+    ends: StepEnds,
     steps: Steps<'l>,
     found: VecDeque<LineEntry>,
     /// Whether the user knows the variables that are left out.
@@ -63,13 +66,21 @@ enum Steps<'l> {
 }
 
 /// A step, with its activation.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct ActivationStep {
     step: LineStep,
     entered: u64,
     /// The moment at which to read the variables. This is the moment of the step, but not before
     /// the end of the function's prologue.
     at: (u64, Option<OpId>),
+    /// The end of the activation's previous step, if the changes since that step are wanted.
+    end: Option<StepEnd>,
+}
+
+impl ActivationStep {
+    fn key(&self) -> ((u64, Option<OpId>), u64, Option<OpId>) {
+        (self.at, self.step.time, self.step.op)
+    }
 }
 
 impl<'l, 'p> Lines<'l, 'p> {
@@ -106,13 +117,15 @@ impl<'l, 'p> Lines<'l, 'p> {
                 Steps::Kept(kept)
             }
         };
+        let scenes = |known| Scenes::new(known, (program.source, folded), LIMITS);
         Ok(Self {
-            known: Some(program.session.variables()),
+            scenes: Some(program.session.variables().map(scenes)),
             bodies: Bodies::new(program.session.program(), program.session.bytes()),
             given: RefCell::default(),
             program,
             positions,
             prologues: RefCell::default(),
+            ends: StepEnds::default(),
             run,
             folded,
             wanted,
@@ -125,7 +138,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     /// Leaves out the variables. Then the run is not followed.
     pub(crate) fn without_variables(self) -> Self {
         Self {
-            known: None,
+            scenes: None,
             ..self
         }
     }
@@ -173,25 +186,32 @@ impl<'l, 'p> Lines<'l, 'p> {
             let entered = activation
                 .context("a line is outside of all calls")?
                 .entered;
-            let stood = self.with_activation(step, entered)?;
+            let mut stood = self.with_activation(step, entered)?;
             let before = match latest.get(&entered) {
-                Some(before) => Some(*before),
-                None => self.before(stood)?,
+                Some(before) => Some(before.clone()),
+                None => {
+                    let before = self.before(&stood)?;
+                    moments.extend(before.clone());
+                    before
+                }
             };
-            moments.extend(before.filter(|_| !latest.contains_key(&entered)));
-            moments.push(stood);
-            latest.insert(entered, stood);
+            if before.is_some() && matches!(self.scenes, Some(Ok(_))) {
+                stood.end = self.ends.before(self.run, self.folded, &step)?;
+            }
+            moments.push(stood.clone());
+            latest.insert(entered, stood.clone());
             pairs.push((stood, before));
         }
-        moments.sort_unstable_by_key(|stood| stood.at);
-        moments.dedup_by_key(|stood| stood.at);
-        let mut globals = match &self.known {
-            Some(Ok(known)) => GlobalValues::new(known, self.program.session.code(), LIMITS).ok(),
+        moments.sort_by_key(ActivationStep::key);
+        let mut globals = match &self.scenes {
+            Some(Ok(scenes)) => {
+                GlobalValues::new(scenes.known, self.program.session.code(), LIMITS).ok()
+            }
             Some(Err(_)) | None => None,
         };
-        let states = match &self.known {
+        let states = match &self.scenes {
             None => Vec::new(),
-            Some(Ok(known)) => self.states(known, &moments, globals.as_mut())?,
+            Some(Ok(scenes)) => self.states(scenes, &moments, globals.as_mut())?,
             Some(Err(why)) => moments.iter().map(|_| Err(why.to_string())).collect(),
         };
         if let Some(left_out) = globals.as_ref().and_then(GlobalValues::left_out)
@@ -202,8 +222,8 @@ impl<'l, 'p> Lines<'l, 'p> {
                 .monitor()
                 .note(session.at(), &Note::Remark(left_out));
         }
-        let state = |stood: ActivationStep| {
-            let found = moments.binary_search_by_key(&stood.at, |one| one.at);
+        let state = |stood: &ActivationStep| {
+            let found = moments.binary_search_by_key(&stood.key(), ActivationStep::key);
             let known = found
                 .ok()
                 .and_then(|found| Some((found, states.get(found)?)));
@@ -212,19 +232,24 @@ impl<'l, 'p> Lines<'l, 'p> {
         let entry = |(stood, before): (ActivationStep, Option<ActivationStep>)| {
             let ActivationStep { step, entered, .. } = stood;
             let changed = || -> Result<_> {
-                let earlier = before.map(state).transpose()?;
-                Ok(match (state(stood)?, earlier) {
-                    ((at, Ok(now)), Some((earlier, Ok(before)))) => {
-                        let mut all = changed(now, before, &step);
+                let finished = match &before {
+                    Some(before) => Some((before, state(before)?)),
+                    None => None,
+                };
+                Ok(match (state(&stood)?, finished) {
+                    ((at, Ok(now)), Some((finished, (earlier, Ok(before)))))
+                        if let Some(Ok(scenes)) = &self.scenes =>
+                    {
+                        let mut all = now.changed(before, (finished.step.line, step.line), scenes);
                         let globals = globals.as_ref();
                         all.extend(globals.iter().flat_map(|it| it.changed(at, earlier)));
                         Ok(all)
                     }
-                    ((_, Ok(now)), _) => Ok(begun(now)),
+                    ((_, Ok(now)), _) => Ok(now.begun()),
                     ((_, Err(why)), _) => Err(why.clone()),
                 })
             };
-            let changed = self.known.is_some().then(changed).transpose()?;
+            let changed = self.scenes.is_some().then(changed).transpose()?;
             let offset = match step.op {
                 Some(op) => self.program.operators.get(step.function, op)?,
                 None => None,
@@ -264,12 +289,17 @@ impl<'l, 'p> Lines<'l, 'p> {
         };
         let At { time, op } = prologue.behind(entered);
         let at = (step.time, step.op).max((time, op));
-        Ok(ActivationStep { step, entered, at })
+        Ok(ActivationStep {
+            step,
+            entered,
+            at,
+            end: None,
+        })
     }
 
     /// Returns the previous step of an activation.
-    fn before(&self, stood: ActivationStep) -> Result<Option<ActivationStep>> {
-        let ActivationStep { step, entered, .. } = stood;
+    fn before(&self, stood: &ActivationStep) -> Result<Option<ActivationStep>> {
+        let &ActivationStep { step, entered, .. } = stood;
         let window = Window {
             first: entered,
             last: step.time,
@@ -294,10 +324,10 @@ impl<'l, 'p> Lines<'l, 'p> {
     /// Reads the variables at some moments, in order of time.
     fn states(
         &self,
-        known: &Variables<'_>,
+        scenes: &Scenes<'_, '_>,
         moments: &[ActivationStep],
         mut globals: Option<&mut GlobalValues<'_>>,
-    ) -> Result<Vec<Result<Vec<Shown>, String>>> {
+    ) -> Result<Vec<Result<Seen, String>>> {
         let path = self.run.path;
         let mut activations = Vec::new();
         for &ActivationStep { at: (time, op), .. } in moments {
@@ -319,7 +349,8 @@ impl<'l, 'p> Lines<'l, 'p> {
             |number, first_result, paused| {
                 let mut show = || -> Result<_> {
                     let activation = &activations[number];
-                    let entered = moments[number].entered;
+                    let ActivationStep { entered, end, .. } = &moments[number];
+                    let entered = *entered;
                     let entry = Activation::beginning(&self.bodies, activation.function, entered)?;
                     let standing = Standing::of(Opened {
                         entered,
@@ -344,12 +375,8 @@ impl<'l, 'p> Lines<'l, 'p> {
                         globals.look(number, &moment);
                     }
                     let written = |local| activation.written(path, &self.bodies, entered, local);
-                    let shown = variables(known, &moment, &LIMITS, written)?;
-                    let own = self.own(activation);
-                    Ok(shown.map_err(|error| error.to_string()).map(|mut all| {
-                        all.retain(|one| own.get(one.calls as usize).is_none_or(|own| *own));
-                        all
-                    }))
+                    let seen = scenes.look(&moment, end.as_ref(), written)?;
+                    Ok(seen.map_err(|error| error.to_string()))
                 };
                 match show() {
                     Ok(state) => states[number] = state,
@@ -361,17 +388,6 @@ impl<'l, 'p> Lines<'l, 'p> {
             Some(error) => Err(error),
             None => Ok(states),
         }
-    }
-
-    /// Returns, for each function at a moment, whether its code is shown. The activation's function
-    /// comes first, then the functions inlined there, outermost first.
-    fn own(&self, activation: &Activation<'_>) -> Vec<bool> {
-        let frames = self.program.source.inlined_frames(activation.offset);
-        let is_shown = |at: Location| self.folded.shows(at.file);
-        let shown = frames.iter().rev();
-        shown
-            .map(|frame| frame.location.is_none_or(is_shown))
-            .collect()
     }
 
     /// Returns the innermost shown function among those inlined at an operator.
@@ -416,45 +432,6 @@ impl<'l, 'p> Lines<'l, 'p> {
     fn log(&self) -> Result<LogReader> {
         Ok(self.program.session.file().log()?)
     }
-}
-
-/// Returns the variables that changed since the activation's previous step.
-fn changed(now: &[Shown], before: &[Shown], step: &LineStep) -> Vec<ChangedVariable> {
-    let key = |one: &Shown| (one.name.clone(), one.inlined.clone(), one.line, one.calls);
-    let mut known: HashMap<_, VecDeque<&Shown>> = HashMap::new();
-    for one in before {
-        known.entry(key(one)).or_default().push_back(one);
-    }
-    let mut found = Vec::new();
-    for one in now {
-        let before = known.get_mut(&key(one)).and_then(VecDeque::pop_front);
-        let Ok(value) = &one.value else { continue };
-        let is_other = match before {
-            Some(before) => before.value.as_ref() != Ok(value),
-            // In C, a variable is in scope before its declaration has given it a value.
-            None => one.line != Some(step.line.number),
-        };
-        if is_other {
-            let before = before.and_then(|before| before.value.clone().ok());
-            found.push(ChangedVariable {
-                now: one.clone(),
-                before,
-            });
-        }
-    }
-    found
-}
-
-/// Returns the parameters at the beginning of an activation.
-fn begun(now: &[Shown]) -> Vec<ChangedVariable> {
-    let parameters = now
-        .iter()
-        .filter(|one| one.parameter && one.inlined.is_none());
-    let parameters = parameters.map(|one| ChangedVariable {
-        now: one.clone(),
-        before: None,
-    });
-    parameters.collect()
 }
 
 /// Refuses a program without lines.

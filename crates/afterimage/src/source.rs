@@ -105,9 +105,8 @@ pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
 
 /// Describes the executed functions without lines, which a report by line leaves out. Returns
 /// `None` if there are none. Also returns `None` if the module has no lines at all, because the
-/// report says so itself. Ignores functions that the linker makes, because they have no source.
-/// Also ignores less than a hundredth of the run, unless the module's debug information is stored
-/// elsewhere.
+/// report says so itself. Ignores functions of the linker and the C library. Also ignores less than
+/// a hundredth of the run, unless the module's debug information is stored elsewhere.
 pub fn without_lines(
     name: &Path,
     profile: &Profile<'_>,
@@ -122,7 +121,8 @@ pub fn without_lines(
     let (mut silent, mut instructions) = (Vec::new(), 0);
     for (function, _, counted) in profile.functions() {
         let called = names.function(function.id);
-        let of_linker = called.starts_with("__wasm_") || called.ends_with(".command_export");
+        // Users do not compile functions of the linker and the C library.
+        let of_linker = called.starts_with("__") || called.ends_with(".command_export");
         if counted.instructions > 0
             && scope.contains(function.id)
             && !of_linker

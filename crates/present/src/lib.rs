@@ -129,9 +129,9 @@ pub use steps::{
 pub use table::{COLORS, Style, narrow, wrapped};
 pub use text::text;
 pub use trace::{
-    CallSource, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, Scene,
-    Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text, leave_out_library,
-    line_rows, lines_text, trace_binary, trace_rows, trace_text,
+    CallSource, ChangedPartRow, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle,
+    NextLine, Scene, Stretch, TraceHead, TraceLevel, call_rows, calls_binary, calls_in_text,
+    leave_out_library, line_rows, lines_text, trace_binary, trace_rows, trace_text,
 };
 pub use value::{bits_text, type_text, value_text};
 pub use visible::{Content, Visible};

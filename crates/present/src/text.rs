@@ -85,17 +85,16 @@ pub fn text(
     }
     if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
         let share = percent(instructions, total);
-        if is_mixed {
-            writeln!(
-                out,
-                "called from none of these lines: {share} of the instructions"
-            )?
+        // In library code, these are mainly the start and the end of the program.
+        let mostly = if is_mixed {
+            ""
         } else {
-            writeln!(
-                out,
-                "of no line: {share} of the instructions, mostly before and after main"
-            )?
-        }
+            ", mostly before and after main"
+        };
+        writeln!(
+            out,
+            "called from none of these lines: {share} of the instructions{mostly}"
+        )?;
     }
     shown.inlined(out, report, style)
 }

@@ -22,7 +22,8 @@ pub(crate) use self::calls::CalledAt;
 pub use self::calls::{CallRow, call_rows, calls_in_text};
 pub use self::json::{TraceHead, TraceRow, trace_rows};
 pub use self::lines::{
-    ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine, line_rows, lines_text,
+    ChangedPartRow, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine,
+    line_rows, lines_text,
 };
 pub use self::text::{leave_out_library, trace_text};
 use crate::{PresentError, Sources, Style};

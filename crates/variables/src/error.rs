@@ -304,6 +304,14 @@ pub enum PathError {
         /// The number of elements in the array.
         count: u64,
     },
+    /// The index is outside the container, which has this many elements at the moment.
+    #[error("index {index} is outside the container, which has {count} elements")]
+    OutsideContainer {
+        /// The requested index.
+        index: i64,
+        /// The number of elements in the container.
+        count: u64,
+    },
     /// The discriminant selects none of the variants. The enumeration is not yet set, or is no
     /// longer valid.
     #[error("the discriminant matches no variant")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_program::NoDebug;
+use gimli::AttributeValue;
 
 use crate::debug::{EntryId, Next};
 use crate::scopes::{FunctionScopes, Scope};
@@ -235,6 +236,14 @@ impl Variables<'_> {
             statics.retain(|variable| !listed.contains(variable));
         }
         Ok(statics)
+    }
+
+    /// Whether a variable comes into scope after its declaration, as in Rust. In other languages, it
+    /// is in scope from the beginning of its block, where it has no value yet.
+    pub fn is_declared_before_scope(&self, variable: &Variable) -> bool {
+        let unit = self.debug.first(variable.entry.unit);
+        let language = unit.and_then(|unit| unit.value(gimli::DW_AT_language));
+        language == Some(AttributeValue::Language(gimli::DW_LANG_Rust))
     }
 
     pub(crate) fn line(&self, entry: EntryId) -> Result<Option<u32>, DebugError> {

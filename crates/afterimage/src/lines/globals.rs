@@ -10,6 +10,8 @@ use afterimage_replay::state::{
     DebugError, Global, Limits, Moment, Object, Shown, Variables, global_object,
 };
 
+use super::bytes::Bytes;
+
 /// The maximum number of bytes of all variables together.
 const MOST: usize = 16 << 20;
 /// The number of bytes to compare at once.
@@ -40,6 +42,7 @@ struct Version {
     hash: u64,
     place: Option<Range<u64>>,
     shown: Shown,
+    bytes: Option<Bytes>,
 }
 
 impl<'v> GlobalValues<'v> {
@@ -109,9 +112,11 @@ impl<'v> GlobalValues<'v> {
             let (now, before) = (value.at(now)?, value.at(before)?);
             let is_same = now.hash == before.hash && now.shown.value == before.shown.value;
             let mut is_new = || found.insert((&now.shown.name, now.place.clone()));
+            let part = now.bytes.as_ref().zip(before.bytes.as_ref());
             (!is_same && now.shown.value.is_ok() && is_new()).then(|| ChangedVariable {
                 now: now.shown.clone(),
                 before: before.shown.value.clone().ok(),
+                part: part.and_then(|(now, before)| now.changed(before, self.known, &self.limits)),
             })
         });
         changed.collect()
@@ -159,6 +164,9 @@ impl GlobalValue {
             since: number,
             hash: hasher.finish(),
             place: object.as_ref().and_then(|object| object.memory().next()),
+            bytes: object
+                .as_ref()
+                .and_then(|object| Bytes::left_out(&shown, object, moment)),
             shown,
         });
         // An object outside memory is formatted at each moment.

@@ -303,6 +303,7 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
         moment,
         scopes,
         object,
+        ..
     } = watched;
     let at = moment.activation.offset;
     let place = scopes.map(|scopes| (scopes, at));

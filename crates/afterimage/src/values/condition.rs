@@ -1,6 +1,5 @@
 //! Finds when a condition about variables holds.
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -17,9 +16,9 @@ use afterimage_profile::location::Place;
 use afterimage_program::{Names, SourceMap};
 use afterimage_record::Progress;
 use afterimage_replay::state::{
-    Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Located, Moment,
-    NumberType, Object, Occasion, Path, PathError, Rank, Shape, Truth, TypeRef, Variable,
-    Variables, Watch, follow_to,
+    Begun, Bodies, Condition, ConditionNumber, Evaluated, FunctionScopes, Held, Limits, Moment,
+    NumberType, Object, Occasion, Path, PathError, Rank, Shape, Truth, TypeRef, Variables, Watch,
+    follow_to,
 };
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -486,8 +485,7 @@ fn value(name: &str, held: Result<Held, PathError>) -> ConditionValue {
 pub(crate) struct Look<'l, 'a> {
     condition: &'l Condition,
     variables: &'l Variables<'a>,
-    /// The variable with which each path begins, by path and place. Looking up a variable takes far
-    /// longer than reading it.
+    /// The beginning of each path, by path and place.
     begun: RefCell<HashMap<(usize, FuncId, OrigOffset), Rc<Begun>>>,
     /// The constants that paths name, by path.
     constants: RefCell<HashMap<usize, Option<Held>>>,
@@ -502,34 +500,6 @@ pub(crate) struct Look<'l, 'a> {
 
 /// The type of a value, and its type as a number if it is one number.
 type LastType = (TypeRef, Option<NumberType>);
-
-/// The beginning of a path at a place.
-struct Begun {
-    /// The variable, and the rest of the path.
-    found: Result<(Variable, Path), PathError>,
-    /// The last location of the variable.
-    located: RefCell<Option<Rc<Located>>>,
-}
-
-impl Begun {
-    /// Finds where the variable is at a moment.
-    fn located(
-        &self,
-        variables: &Variables<'_>,
-        variable: &Variable,
-        moment: &Moment<'_, '_>,
-    ) -> Rc<Located> {
-        let mut last = self.located.borrow_mut();
-        if let Some(last) = &*last
-            && last.holds_at(moment)
-        {
-            return Rc::clone(last);
-        }
-        let at = Some(moment.activation.offset);
-        let located = Rc::new(variables.locate_lasting(variable, at, moment));
-        Rc::clone(last.insert(located))
-    }
-}
 
 impl<'l, 'a> Look<'l, 'a> {
     /// Creates an examiner of moments. With `lists`, it also collects the values of the variables
@@ -566,16 +536,21 @@ impl<'l, 'a> Look<'l, 'a> {
     pub(crate) fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
         let look = |number, with_text| {
             let held = self.held(number, moment, scopes, with_text);
-            let mut reasons = self.reasons.borrow_mut();
-            reasons.seen(number, held.as_ref().err());
+            // Without memory, a container looks like any structure.
+            if moment.contents.is_enough() {
+                let mut reasons = self.reasons.borrow_mut();
+                reasons.seen(number, held.as_ref().err());
+            }
             held
         };
         let all = || Vec::from_iter((0..self.condition.paths.len()).map(|path| look(path, true)));
         // At the first moments, examine all paths, to detect early those that can never have a
         // value.
         if self.first.get() > 0 {
-            self.first.set(self.first.get() - 1);
             all();
+            if moment.contents.is_enough() {
+                self.first.set(self.first.get() - 1);
+            }
         }
         // Constants are compared by name.
         let has_constants = self.constants.borrow().values().any(Option::is_some);
@@ -605,13 +580,8 @@ impl<'l, 'a> Look<'l, 'a> {
         let mut all = self.begun.borrow_mut();
         let begun = all.entry(key).or_insert_with(|| {
             let (_, path) = &self.condition.paths[number];
-            let found = self
-                .variables
-                .begin(path, Some((scopes, activation.offset)));
-            Rc::new(Begun {
-                found: found.map(|(variable, path)| (variable, path.into_owned())),
-                located: RefCell::default(),
-            })
+            let place = Some((scopes, activation.offset));
+            Rc::new(Begun::new(self.variables, path, place))
         });
         Rc::clone(begun)
     }
@@ -646,19 +616,10 @@ impl<'l, 'a> Look<'l, 'a> {
             return Ok(constant);
         }
         let begun = self.begun(path_number, moment, scopes);
-        let (variable, path) = match &begun.found {
-            Ok(begun) => begun,
-            Err(why @ PathError::NoVariable { .. }) => {
-                return self.constant(path_number).ok_or_else(|| why.clone());
-            }
-            Err(why) => return Err(why.clone()),
-        };
-        let located = begun.located(variables, variable, moment);
-        let object = located.object.as_ref().map_err(|why| why.clone())?;
-        let object = match path.is_variable() {
-            true => Cow::Borrowed(object),
-            false => Cow::Owned(variables.follow(path, object.clone(), moment)?),
-        };
+        if let Err(why @ PathError::NoVariable { .. }) = &begun.found {
+            return self.constant(path_number).ok_or_else(|| why.clone());
+        }
+        let object = begun.object(variables, moment)?;
         if !with_text && let Some(number_type) = self.number_type(path_number, &object) {
             return Ok(Held {
                 number: number(variables.read_number(&object, &number_type, moment)?),

@@ -257,6 +257,28 @@ fn variants_and_counts_of_rust_are_written_as_in_the_source() {
     }
 }
 
+#[test]
+fn a_missing_key_or_element_makes_a_condition_unknown() {
+    let sandbox = Sandbox::new();
+    let source = "use std::collections::BTreeMap;\n\
+        #[inline(never)]\n\
+        fn seen(map: &BTreeMap<String, Vec<u32>>, all: &Vec<u32>) -> usize {\n    \
+        map.len() + all.len() // here\n}\n\
+        fn main() {\n    let map = BTreeMap::new();\n    let mut all = Vec::new();\n    \
+        let mut sum = 0;\n    for n in 0..12u32 {\n        sum += seen(&map, &all);\n        \
+        all.push(n);\n    }\n    println!(\"{sum}\");\n}\n";
+    sandbox.rust("app", source);
+    sandbox.ok("record -o app.aft app.wasm");
+    for (condition, unknown) in [
+        ("(*map)[\"one\"][0] == 1", 12),
+        ("(*map)[\"one\"] == 1 || (*all)[3] == 3", 4),
+        ("(*all)[77] == 1", 12),
+    ] {
+        let (_, found) = counts(&sandbox, source, condition);
+        assert_eq!(found, unknown, "{condition}");
+    }
+}
+
 /// A condition is tested before the line. If the line itself assigns one of its variables, the
 /// answer says so.
 #[test]

@@ -195,5 +195,5 @@ fn text_shows_library_code_beside_the_line_itself() {
         ["share", "with", "library", "self", "count"],
         "{told}"
     );
-    assert!(told.contains("of no line: "), "{told}");
+    assert!(told.contains("called from none of these lines: "), "{told}");
 }

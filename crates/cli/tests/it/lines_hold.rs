@@ -17,6 +17,8 @@ struct Writer {
     /// The number of statements that may still be written.
     left: usize,
     loops: usize,
+    /// The number of blocks with a variable of their own.
+    blocks: usize,
 }
 
 /// Three locals, and a global variable that callees also change.
@@ -108,9 +110,25 @@ impl Writer {
         }
     }
 
+    /// Writes a block. Half of them have a variable, which the last line of the block changes. Its
+    /// first value may be what its place in memory already holds.
     fn block(&mut self, depth: usize, in_loop: bool) {
+        let own = (self.below(2) == 0).then_some(self.blocks);
+        self.blocks += 1;
+        let before = own.is_some() && self.below(2) == 0;
+        if before {
+            self.assign(depth);
+        }
+        if let Some(own) = own {
+            let value = ["0", "4", "a", "b % 3"][self.below(4)];
+            self.line(depth, format!("int k{own} = {value}; local(k{own});"));
+        }
         for _ in 0..self.below(3) + 1 {
             self.statement(depth, in_loop);
+        }
+        if let Some(own) = own {
+            let n = self.below(3) + 1;
+            self.line(depth, format!("k{own} += {n}; local(k{own});"));
         }
     }
 
@@ -120,9 +138,11 @@ impl Writer {
             lines: Vec::new(),
             left: 30,
             loops: 0,
+            blocks: 0,
         };
         for line in [
             "void show(int, int, int, int);",
+            "void local(int);",
             "static int total = 3;",
             "static int twice(int x)",
             "{",
@@ -149,6 +169,7 @@ impl Writer {
 const NATIVE: &str = r#"
 #include <stdio.h>
 void show(int a, int b, int c, int d) { printf("%d %d %d %d\n", a, b, c, d); fflush(stdout); }
+void local(int k) { printf("%d\n", k); fflush(stdout); }
 int run(void);
 int main(void) { run(); return 0; }
 "#;
@@ -226,7 +247,7 @@ fn line(row: &Value) -> usize {
 
 #[test]
 fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
-    let (mut visited, mut compared) = (0, 0);
+    let (mut visited, mut compared, mut locals) = (0, 0, 0);
     for seed in 0..12 {
         println!("seed {seed}");
         let sandbox = Sandbox::new();
@@ -238,7 +259,10 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         let Some((lines, shown)) = native(&sandbox) else {
             return;
         };
-        let show = sandbox.write("show.c", "void show(int a, int b, int c, int d) {}");
+        let show = sandbox.write(
+            "show.c",
+            "void show(int a, int b, int c, int d) {} void local(int k) {}",
+        );
         let (run, none) = (sandbox.path("run.o"), sandbox.path("show.o"));
         clang.object(&["-g", "-O0"], &source, &run).unwrap();
         clang.object(&["-g0", "-O0"], &show, &none).unwrap();
@@ -268,7 +292,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
 
         let mut held = HashMap::from([("total".to_owned(), "3".to_owned())]);
         let mut shown = shown.iter();
-        let mut showed = None;
+        let (mut showed, mut finished, mut local) = (None, None::<&str>, None::<&String>);
         for row in &rows {
             let Some(all) = row["changed"].as_array() else {
                 panic!("{row}");
@@ -276,12 +300,25 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
             for changed in all {
                 let text = |field: &str| changed[field].as_str().map(str::to_owned);
                 let (name, value) = (text("name").unwrap(), text("value").unwrap());
+                // A callee may change the global variable.
+                let is_there = finished.is_some_and(|finished| finished.contains(&name));
+                assert!(is_there || name == "total", "{name} after {finished:?}");
                 let before = held.insert(name.clone(), value.clone());
                 // Other variables are not always in scope.
                 if before.is_some() && VARIABLES.contains(&&*name) {
                     assert_ne!(before.as_ref(), Some(&value), "{name} did not change");
                     assert_eq!(text("before"), before, "{name}");
                 }
+            }
+            // A block's own variable is declared or changed on each line that shows it.
+            if let Some((shown, finished)) = local.take().zip(finished) {
+                let own = |one: &&Value| one["name"].as_str().unwrap().starts_with('k');
+                let own = Vec::from_iter(all.iter().filter(own));
+                let [own] = own[..] else {
+                    panic!("{finished}: {all:?}\n{}", text.join("\n"));
+                };
+                assert_eq!(own["value"], **shown, "{finished}");
+                locals += 1;
             }
             // Each of the variables was assigned by then.
             if let Some(shown) = showed.take() {
@@ -292,6 +329,10 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
             if text[line(row) - 1].contains("show(") {
                 showed = Some(shown.next().unwrap());
             }
+            if text[line(row) - 1].contains("local(") {
+                local = Some(shown.next().unwrap());
+            }
+            finished = Some(&text[line(row) - 1]);
         }
         assert_eq!(shown.next(), None);
 
@@ -328,7 +369,7 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         assert!(inside.ends_with(&last));
     }
     assert!(
-        visited > 400 && compared > 150,
-        "{visited} lines, {compared} times"
+        visited > 400 && compared > 150 && locals > 50,
+        "{visited} lines, {compared} times, {locals} times in a block"
     );
 }

@@ -42,8 +42,8 @@ pub struct LineEntry {
     pub entered: u64,
     /// Whether it is the activation's first line.
     pub begins: bool,
-    /// The variables that changed since the activation's previous line or, at its first line, the
-    /// parameters. `None` if they were not requested. An error says why they are unknown.
+    /// The variables that the activation's previous line declared or changed or, at its first line,
+    /// the parameters. `None` if they were not requested. An error says why they are unknown.
     pub changed: Option<Result<Vec<ChangedVariable>, String>>,
 }
 
@@ -52,8 +52,10 @@ pub struct LineEntry {
 pub struct ChangedVariable {
     /// Its value now.
     pub now: Shown,
-    /// Its previous value, if it had one.
+    /// Its previous value, if it had one. `None` at the line that declares it.
     pub before: Option<String>,
+    /// The part that changed, if the text leaves parts out: the suffix of its name, and its text.
+    pub part: Option<(String, String)>,
 }
 
 /// Returns the next line, or `None` at the end.
@@ -82,8 +84,8 @@ pub struct LineRow {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The variables that changed since the activation's previous line or, at its first line, the
-    /// parameters. Absent if they are unknown or were not requested.
+    /// The variables that the activation's previous line declared or changed or, at its first line,
+    /// the parameters. Absent if they are unknown or were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<ChangedRow>>,
     /// Why the variables are unknown.
@@ -97,9 +99,22 @@ pub struct ChangedRow {
     /// Its value now.
     #[serde(flatten)]
     pub variable: StateVariable,
-    /// Its previous value, if it had one.
+    /// Its previous value, if it had one. Absent at the line that declares it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// The parts of a structure, an array or a map that changed. Absent if many parts changed, and
+    /// for other values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<ChangedPartRow>>,
+}
+
+/// A part of a variable that changed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ChangedPartRow {
+    /// The part, as an expression: `accounts[1].balance`.
+    pub name: String,
+    /// Its value now.
+    pub value: String,
 }
 
 impl From<&LineEntry> for LineRow {
@@ -107,6 +122,14 @@ impl From<&LineEntry> for LineRow {
         let row = |changed: &ChangedVariable| ChangedRow {
             variable: StateVariable::from(&changed.now),
             before: changed.before.clone(),
+            parts: changed.parts().map(|parts| {
+                let parts = parts.into_iter();
+                let part = |(name, value): (String, &str)| ChangedPartRow {
+                    name,
+                    value: value.to_owned(),
+                };
+                parts.map(part).collect()
+            }),
         };
         let changed = entry.changed.as_ref().map(Result::as_ref).transpose();
         Self {
@@ -439,40 +462,77 @@ impl LineEntry {
             let told = |name: &str, value: &str| {
                 format!("{name} = {}{doubt}", shortened(&plain(value), VALUE, 0))
             };
-            let name = named(&one.now);
-            let members = one
-                .before
-                .as_deref()
-                .and_then(|before| members(before, value));
-            match members {
-                Some((joined, members)) => {
-                    let all = members.into_iter();
-                    let all =
-                        all.map(|(member, value)| told(&format!("{name}{joined}{member}"), value));
+            match one.parts() {
+                Some(parts) => {
+                    let all = parts.iter().map(|(part, value)| told(part, value));
                     Vec::from_iter(all).join(", ")
                 }
-                None => told(&name, value),
+                None => told(&named(&one.now), value),
             }
         };
         Vec::from_iter(own.map(one)).join(", ")
     }
 }
 
-/// The maximum number of changed members to list instead of the whole structure.
-const MEMBERS: usize = 3;
+/// The maximum number of changed parts to list instead of the whole value.
+const PARTS: usize = 3;
+/// The maximum depth of a changed part.
+const DEPTH: usize = 6;
 
-/// Returns the members of a structure that changed, with their new values, and the separator
-/// between the names of structure and member. Returns `None` if too many members changed, or if the
-/// value is not a structure.
-fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str, &'t str)>)> {
+impl ChangedVariable {
+    /// Returns the parts of the variable that changed, with their new values. Their names are
+    /// expressions: `p->next`, `accounts[1].balance`, `ages["Ada"]`. Returns `None` if too many
+    /// parts changed, or if the value has no parts with such names.
+    fn parts(&self) -> Option<Vec<(String, &str)>> {
+        if let Some((part, value)) = &self.part {
+            return Some(vec![(format!("{}{part}", named(&self.now)), value)]);
+        }
+        let (before, now) = (self.before.as_deref()?, self.now.value.as_deref().ok()?);
+        let mut found = changed_parts(before, now)?;
+        for _ in 1..DEPTH {
+            let inner = found.iter().map(|part| {
+                let inner = changed_parts(part.before, part.now);
+                let Some(inner) = inner else {
+                    return vec![part.clone()];
+                };
+                let inner = inner.into_iter().map(|one| ChangedPart {
+                    name: format!("{}{}", part.name, one.name),
+                    ..one
+                });
+                inner.collect()
+            });
+            let inner = inner.collect::<Vec<_>>().concat();
+            if inner.len() > PARTS || inner.len() == found.len() && inner == found {
+                break;
+            }
+            found = inner;
+        }
+        let name = named(&self.now);
+        let found = found.into_iter();
+        Some(
+            found
+                .map(|part| (format!("{name}{}", part.name), part.now))
+                .collect(),
+        )
+    }
+}
+
+/// A part of a value, with its previous and its present text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChangedPart<'t> {
+    /// The suffix that selects the part: `.x`, `->x`, `[3]`, `["key"]`.
+    name: String,
+    before: &'t str,
+    now: &'t str,
+}
+
+/// Returns the parts of a structure, an array or a map that changed. Returns `None` if too many
+/// parts changed, or if the value has no parts with names.
+fn changed_parts<'t>(before: &'t str, now: &'t str) -> Option<Vec<ChangedPart<'t>>> {
     let (head, inside) = now.split_once("{ ")?;
     let (head_before, inside_before) = before.split_once("{ ")?;
-    let joined = match head {
-        "" => ".",
-        pointer if pointer.ends_with(" -> ") => "->",
-        _ => return None,
-    };
-    if head != head_before {
+    let is_pointer = head.ends_with(" -> ");
+    if head != head_before || !(head.is_empty() || is_pointer) {
         return None;
     }
     let (old, new) = (
@@ -483,23 +543,56 @@ fn members<'t>(before: &str, now: &'t str) -> Option<(&'static str, Vec<(&'t str
     if old.len() != new.len() || new.len() < 2 || !old.iter().zip(&new).all(is_same) {
         return None;
     }
-    let changed = old.iter().zip(&new).filter(|(a, b)| a.1 != b.1);
-    let changed = Vec::from_iter(changed.map(|(_, now)| *now));
-    let is_name = |name: &str| {
-        name.chars()
-            .all(|sign| sign.is_alphanumeric() || sign == '_')
-    };
-    let are_few = (1..=MEMBERS).contains(&changed.len());
-    (are_few && changed.iter().all(|(name, _)| is_name(name))).then_some((joined, changed))
+    // Elements that are left out may have changed, too.
+    if new.iter().any(|(_, part)| part.starts_with('…')) {
+        return None;
+    }
+    let mut found = Vec::new();
+    for (position, (&(_, before), &(name, now))) in old.iter().zip(&new).enumerate() {
+        if before != now {
+            found.push(ChangedPart {
+                name: suffix(name, position, is_pointer)?,
+                before,
+                now,
+            });
+        }
+    }
+    (1..=PARTS).contains(&found.len()).then_some(found)
 }
 
-/// Parses the members that a string lists, with their values: `a = 1, b = { 2, 3 }`. Returns `None`
-/// if the text is not such a list.
+/// Returns the suffix that selects a part, given its name or, in a map, its key. An element of an
+/// array has no name.
+fn suffix(name: &str, position: usize, is_pointer: bool) -> Option<String> {
+    let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
+    let is_number = name
+        .strip_prefix('-')
+        .unwrap_or(name)
+        .parse::<u64>()
+        .is_ok();
+    let is_text = name.len() > 1 && name.starts_with('"') && name.ends_with('"');
+    match is_pointer {
+        _ if !name.is_empty() && name.chars().all(is_word) && !is_number => {
+            Some(format!("{}{name}", if is_pointer { "->" } else { "." }))
+        }
+        false if name.is_empty() => Some(format!("[{position}]")),
+        false if is_number || is_text => Some(format!("[{name}]")),
+        _ => None,
+    }
+}
+
+/// Parses the parts that a string lists, with their names and values: `a = 1, b = { 2, 3 }`. The
+/// elements of an array have no names. Returns `None` if the text is not such a list.
 fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
     let (mut found, mut begin, mut depth) = (Vec::new(), 0, 0u32);
+    // The position of the part's value, if the part has a name.
+    let mut value = None;
     // The quotation mark of the string or character that contains the position, and whether a
     // backslash precedes the position.
     let (mut quote, mut escaped) = (None, false);
+    let part = |begin: usize, value: &mut Option<usize>, end: usize| match value.take() {
+        Some(at) => (text[begin..at - " = ".len()].trim(), text[at..end].trim()),
+        None => ("", text[begin..end].trim()),
+    };
     for (at, sign) in text.char_indices() {
         match (quote, sign) {
             (Some(_), _) if escaped => escaped = false,
@@ -512,13 +605,19 @@ fn parts(text: &str) -> Option<Vec<(&str, &str)>> {
             // The `>` of an arrow is not a bracket.
             (None, '>') if !text[..at].ends_with('-') => depth = depth.checked_sub(1)?,
             (None, ',') if depth == 0 => {
-                found.push(text[begin..at].trim().split_once(" = ")?);
+                found.push(part(begin, &mut value, at));
                 begin = at + 1;
+            }
+            (None, ' ') if depth == 0 && value.is_none() && text[at..].starts_with(" = ") => {
+                value = Some(at + " = ".len());
             }
             _ => {}
         }
     }
-    found.push(text[begin..].trim().split_once(" = ")?);
+    if quote.is_some() || depth > 0 {
+        return None;
+    }
+    found.push(part(begin, &mut value, text.len()));
     Some(found)
 }
 
@@ -532,29 +631,55 @@ fn named(variable: &Shown) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::members;
+    use super::changed_parts;
+
+    fn changed<'t>(before: &'t str, now: &'t str) -> Option<Vec<(String, &'t str)>> {
+        let found = changed_parts(before, now)?.into_iter();
+        Some(found.map(|part| (part.name, part.now)).collect())
+    }
 
     #[test]
-    fn of_a_structure_the_members_that_changed_are_shown() {
+    fn of_a_value_the_parts_that_changed_are_shown() {
         let before = r#"0x10 -> { src = "a, \"b = }", pos = 5, seen = { '+' = 1, ',' = 2 }, f = 0x4 -> { 1 } }"#;
         let now = r#"0x10 -> { src = "a, \"b = }", pos = 6, seen = { '+' = 1, ',' = 3 }, f = 0x4 -> { 1 } }"#;
-        let expected = vec![("pos", "6"), ("seen", "{ '+' = 1, ',' = 3 }")];
-        assert_eq!(members(before, now), Some(("->", expected)));
-        assert_eq!(
-            members("{ x = 1, y = 2 }", "{ x = 1, y = 3 }"),
-            Some((".", vec![("y", "3")]))
-        );
-        // A value that is not a structure, or a different one, is shown as a whole.
+        let expected = vec![
+            ("->pos".to_owned(), "6"),
+            ("->seen".to_owned(), "{ '+' = 1, ',' = 3 }"),
+        ];
+        assert_eq!(changed(before, now), Some(expected));
+        for (before, now, name, value) in [
+            ("{ x = 1, y = 2 }", "{ x = 1, y = 3 }", ".y", "3"),
+            ("{ 1, 2 }", "{ 1, 3 }", "[1]", "3"),
+            (
+                "{ { x = 1, y = 2 }, { x = 3, y = 4 } }",
+                "{ { x = 1, y = 2 }, { x = 5, y = 4 } }",
+                "[1]",
+                "{ x = 5, y = 4 }",
+            ),
+            (
+                "{ \"a = b\" = 1, \"c\" = 2 }",
+                "{ \"a = b\" = 1, \"c\" = 3 }",
+                "[\"c\"]",
+                "3",
+            ),
+            ("{ 7 = 1, -8 = 2 }", "{ 7 = 1, -8 = 3 }", "[-8]", "3"),
+        ] {
+            assert_eq!(changed(before, now), Some(vec![(name.to_owned(), value)]));
+        }
+        // A value without parts, or with other parts than before, is shown as a whole.
         for (before, now) in [
-            ("{ 1, 2 }", "{ 1, 3 }"),
+            ("{ 1, 2 }", "{ 1, 2, 3 }"),
+            ("{ 1, 2, … }", "{ 1, 3, … }"),
+            ("{ 1, 2, 3, 4 }", "{ 5, 6, 7, 8 }"),
+            ("0x10 -> { 1, 2 }", "0x10 -> { 1, 3 }"),
             ("{ x = 1 }", "{ x = 2 }"),
             ("0x10 -> { x = 1, y = 2 }", "0x20 -> { x = 1, y = 3 }"),
             ("{ x = 1, y = 2 }", "{ x = 1, z = 2 }"),
             ("1", "2"),
-            ("{ \"a\" = 1, \"b\" = 2 }", "{ \"a\" = 1, \"b\" = 3 }"),
+            ("{ 'a' = 1, 'b' = 2 }", "{ 'a' = 1, 'b' = 3 }"),
             ("{ x = 1, y = \"}", "{ x = 1, y = \"}"),
         ] {
-            assert_eq!(members(before, now), None, "{now}");
+            assert_eq!(changed(before, now), None, "{now}");
         }
     }
 }

@@ -8,7 +8,9 @@
 //! ```no_run
 //! use afterimage_program::{Names, Program, SourceMap};
 //! use afterimage_replay::whole_path::recorded_path;
-//! use afterimage_replay::state::{Activation, Bodies, Limits, Moment, Recorded, Variables, calls, variables};
+//! use afterimage_replay::state::{
+//!     Activation, Bodies, Contents, Limits, Moment, Recorded, Variables, calls, variables,
+//! };
 //! use afterimage_replay::values::{recorded_epochs, recorded_values};
 //! use afterimage_trace::TraceFile;
 //!
@@ -46,6 +48,7 @@
 //! ```
 
 mod activation;
+mod begun;
 mod error;
 mod follow;
 mod frames;
@@ -64,6 +67,7 @@ pub use afterimage_variables::{
     Piece, Rank, Rendered, Shape, Truth, TypeKind, TypeRef, Unavailable, Variable, VariableKind,
     VariableLocation, Variables, Word, quoted,
 };
+pub use begun::Begun;
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
 pub use frames::{Call, calls};
@@ -71,8 +75,8 @@ pub use moment::{Contents, Ended, Followed, Guess, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, InlinedCall, Local, StateReport};
 pub use shown::{
-    Shown, ShownObject, global_object, global_objects, globals, locals, objects, variables,
-    wasm_globals,
+    InScope, Shown, ShownObject, global_object, global_objects, globals, locals, objects,
+    variables, wasm_globals,
 };
 pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};

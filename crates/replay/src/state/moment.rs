@@ -27,6 +27,12 @@ pub trait Contents {
 
     /// Reads memory 0. Returns `false` if some of the bytes do not exist or are unknown.
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
+
+    /// Whether everything requested so far is known, as far as the run determines it. If not, an
+    /// expression without a value here may have one.
+    fn is_enough(&self) -> bool {
+        true
+    }
 }
 
 /// Contents from the whole execution trace alone. Memories, tables and globals are unknown, but
@@ -55,11 +61,6 @@ impl<'m, 'a> Recorded<'m, 'a> {
             why_outside: RefCell::default(),
             known: RefCell::default(),
         }
-    }
-
-    /// Whether all values requested so far are known.
-    pub fn is_enough(&self) -> bool {
-        !self.asked.get() && self.failed.borrow().is_none() && self.outside.get() == 0
     }
 
     /// Returns the number of requests for values that are not stored, because of their time or
@@ -110,6 +111,10 @@ impl Contents for Recorded<'_, '_> {
     fn memory(&self, _: u64, _: &mut [u8]) -> bool {
         self.asked.set(true);
         false
+    }
+
+    fn is_enough(&self) -> bool {
+        !self.asked.get() && self.failed.borrow().is_none() && self.outside.get() == 0
     }
 }
 

@@ -1,8 +1,12 @@
 //! Lists variables with their values.
 
+use std::rc::Rc;
+
+use afterimage_ids::OrigOffset;
 use afterimage_program::Program;
 use afterimage_variables::{
-    DebugError, Global, Limits, Object, Rendered, Shape, Variable, VariableKind, Variables,
+    DebugError, FunctionScopes, Global, Limits, Object, Rendered, Shape, Variable, VariableKind,
+    Variables,
 };
 use wasmparser::ValType;
 
@@ -71,28 +75,68 @@ pub fn objects(
     written: impl Fn(u32) -> Result<Option<Written>, StateError>,
 ) -> Result<Result<Vec<ShownObject>, DebugError>, StateError> {
     let activation = moment.activation;
-    let at = activation.offset;
-    let scopes = known.function(activation.function);
-    let found = scopes.and_then(|scopes| {
-        let found = known.in_scope_of(&scopes, at)?;
-        Ok((scopes, found))
-    });
-    let (scopes, found) = match found {
-        Ok(found) => found,
-        Err(error) => return Ok(Err(error.named(moment.name))),
-    };
-    let arguments = activation.parameters(moment.program);
-    let shown = found.iter().map(|it| {
-        let (mut shown, object) = shown_of(known, it, moment, limits);
-        if let (Ok(_), Some(doubt)) = (&shown.value, doubt(known, &scopes, it, at, arguments)) {
-            shown.written = doubt.written(activation.time, &written)?;
-        }
-        if shown.written.is_some() {
-            shown.brief.push('?');
-        }
-        Ok((shown, object))
-    });
-    shown.collect::<Result<_, _>>().map(Ok)
+    let scopes = known.function(activation.function).map(Rc::new);
+    match scopes.and_then(|scopes| InScope::new(known, scopes, activation.offset)) {
+        Ok(found) => found.objects(known, moment, limits, written).map(Ok),
+        Err(error) => Ok(Err(error.named(moment.name))),
+    }
+}
+
+/// The variables in scope at an offset of a function. For several moments at the same offset, find
+/// them only once.
+pub struct InScope {
+    scopes: Rc<FunctionScopes>,
+    at: OrigOffset,
+    /// The variables, innermost scope first.
+    pub variables: Vec<Variable>,
+}
+
+impl InScope {
+    /// Finds the variables in scope at an offset of the function with these scopes.
+    ///
+    /// # Errors
+    /// If the offset is not in the function.
+    pub fn new(
+        known: &Variables<'_>,
+        scopes: Rc<FunctionScopes>,
+        at: OrigOffset,
+    ) -> Result<Self, DebugError> {
+        Ok(Self {
+            variables: known.in_scope_of(&scopes, at)?,
+            scopes,
+            at,
+        })
+    }
+
+    /// Reads the variables at a moment, with the locations that hold at the offset. `written` is as
+    /// for [`variables`].
+    ///
+    /// # Errors
+    /// As for `written`.
+    pub fn objects(
+        &self,
+        known: &Variables<'_>,
+        moment: &Moment<'_, '_>,
+        limits: &Limits,
+        written: impl Fn(u32) -> Result<Option<Written>, StateError>,
+    ) -> Result<Vec<ShownObject>, StateError> {
+        let activation = moment.activation;
+        let arguments = activation.parameters(moment.program);
+        let shown = self.variables.iter().map(|it| {
+            let (mut shown, object) = shown_of(known, it, (moment, self.at), limits);
+            if let (Ok(_), Some(doubt)) = (
+                &shown.value,
+                doubt(known, &self.scopes, it, self.at, arguments),
+            ) {
+                shown.written = doubt.written(activation.time, &written)?;
+            }
+            if shown.written.is_some() {
+                shown.brief.push('?');
+            }
+            Ok((shown, object))
+        });
+        shown.collect()
+    }
 }
 
 /// Returns the first `most` named global variables of the source, in the order of their compilation
@@ -141,19 +185,20 @@ pub fn global_object(
 ) -> Result<ShownObject, DebugError> {
     let variable = known.global_variable(global)?;
     let name = known.full_name(global)?;
-    let (one, object) = shown_of(known, &variable, moment, limits);
+    let here = (moment, moment.activation.offset);
+    let (one, object) = shown_of(known, &variable, here, limits);
     Ok((Shown { name, ..one }, object))
 }
 
 fn shown_of(
     known: &Variables<'_>,
     variable: &Variable,
-    moment: &Moment<'_, '_>,
+    (moment, at): (&Moment<'_, '_>, OrigOffset),
     limits: &Limits,
 ) -> (Shown, Option<Object>) {
     let at = match variable.kind {
         VariableKind::Global => None,
-        _ => Some(moment.activation.offset),
+        _ => Some(at),
     };
     let located = known.locate(variable, at, moment);
     // The lengths of the type's arrays may depend on the moment.

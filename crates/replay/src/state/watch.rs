@@ -4,16 +4,16 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_program::Program;
 use afterimage_variables::{
     DebugError, FunctionScopes, Limits, Object, Path, PathError, Shape, Variables,
 };
 use afterimage_wpp::Cursor;
 
-use super::written::doubt;
 use super::{
-    Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, Written, calls,
+    Activation, Begun, Bodies, Contents, Followed, Halt, Moment, Occasion, Recorded, StateError,
+    Written, calls,
 };
 use crate::steps::Paused;
 use crate::values::RecordedValues;
@@ -29,6 +29,8 @@ pub struct Watch<'w, 'a> {
     path: Path,
     limits: Limits,
     scopes: RefCell<HashMap<FuncId, Scopes>>,
+    /// The beginning of the expression, by place.
+    begun: RefCell<HashMap<(FuncId, OrigOffset), Rc<Begun>>>,
 }
 
 /// The scopes of a function, or the reason why the function has none.
@@ -71,6 +73,7 @@ pub struct Watched<'m, 'a> {
     /// The scopes of the function that is executed at the moment. Without debug information, this
     /// is `None`, and only global variables are known.
     pub scopes: Option<&'m FunctionScopes>,
+    begun: &'m Begun,
     /// The object that the expression denotes.
     pub object: Object,
 }
@@ -118,6 +121,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             path,
             limits: Limits::default(),
             scopes: RefCell::default(),
+            begun: RefCell::default(),
         }
     }
 
@@ -177,15 +181,11 @@ impl<'w, 'a> Watch<'w, 'a> {
     pub fn written(&self, watched: &Watched<'_, 'a>) -> Result<Option<Written>, StateError> {
         let moment = watched.moment;
         let activation = moment.activation;
-        let at = activation.offset;
         let Some(scopes) = watched.scopes else {
             return Ok(None);
         };
-        let Ok((variable, _)) = self.variables.begin(&self.path, Some((scopes, at))) else {
-            return Ok(None);
-        };
         let arguments = activation.parameters(self.program);
-        let doubt = doubt(self.variables, scopes, &variable, at, arguments);
+        let doubt = watched.begun.doubt(self.variables, scopes, arguments);
         match doubt.zip(moment.entry) {
             Some((doubt, entry)) => doubt.written(activation.time, |local| {
                 activation.written(self.values.path(), self.bodies, entry.time, local)
@@ -369,21 +369,29 @@ impl<'w, 'a> Watch<'w, 'a> {
         moment: &Moment<'_, 'a>,
         wanted: impl Fn(&Watched<'_, 'a>) -> Result<T, PathError>,
     ) -> Result<T, PathError> {
-        let at = moment.activation.offset;
-        let scopes = self.scopes(moment.activation.function);
-        let variables = self.variables;
-        let place = scopes.as_ref().as_ref().ok().map(|scopes| (scopes, at));
-        let object = match (variables.resolve(&self.path, place, moment), &*scopes) {
-            // The name may be a variable of the function.
-            (Err(PathError::NoVariable { .. }), Err(error)) => return Err(error.clone().into()),
-            (object, _) => object?,
+        let Activation {
+            function, offset, ..
+        } = *moment.activation;
+        let scopes = self.scopes(function);
+        let known = scopes.as_ref().as_ref().ok();
+        let begun = {
+            let mut all = self.begun.borrow_mut();
+            let begun = all.entry((function, offset)).or_insert_with(|| {
+                let place = known.map(|scopes| (scopes, offset));
+                Rc::new(Begun::new(self.variables, &self.path, place))
+            });
+            Rc::clone(begun)
         };
-        let scopes = scopes.as_ref().as_ref().ok();
+        // The name may be a variable of the function.
+        if let (Err(PathError::NoVariable { .. }), Err(error)) = (&begun.found, &*scopes) {
+            return Err(error.clone().into());
+        }
         wanted(&Watched {
-            variables,
+            variables: self.variables,
             moment,
-            scopes,
-            object,
+            scopes: known,
+            object: begun.object(self.variables, moment)?,
+            begun: &begun,
         })
     }
 }

@@ -116,7 +116,7 @@ impl Variables<'_> {
                 (Some(Contents::Sequence(sequence)), Key::Number(index)) => {
                     return match u64::try_from(*index) {
                         Ok(position) if position < sequence.count => self.nth(&sequence, position),
-                        _ => Err(PathError::OutsideArray {
+                        _ => Err(PathError::OutsideContainer {
                             index: *index,
                             count: sequence.count,
                         }),
@@ -260,7 +260,7 @@ fn positioned(items: &Items, index: i64) -> Result<Object, PathError> {
     match (found, items.damaged) {
         (Some((_, value)), _) => Ok(value.clone()),
         (None, Some(why)) => Err(PathError::Damaged(why)),
-        (None, None) => Err(PathError::OutsideArray {
+        (None, None) => Err(PathError::OutsideContainer {
             index,
             count: items.count,
         }),

@@ -387,7 +387,7 @@ fn rust_types_as_dwarf_says_them() {
         assert_eq!(asked.global("state::WORDS[0]"), "\"one\"");
         assert_eq!(
             asked.global("state::WORDS[2]"),
-            "error: index 2 is outside the array, which has 2 elements"
+            "error: index 2 is outside the container, which has 2 elements"
         );
         assert_eq!(asked.global("state::NESTED"), "Some(Some(Low))");
         assert_eq!(asked.global("state::EMPTY"), "{}");
