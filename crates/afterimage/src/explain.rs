@@ -10,10 +10,10 @@ use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::document::objects::Function;
 use afterimage_present::{InlinedCall, WhyPlace};
-use afterimage_profile::{Folded, Source, SourceLine, inlined_names};
+use afterimage_profile::{Folded, ProfileError, Source, SourceLine, inlined_names};
 use afterimage_program::{InlinedFrame, Location, Names, SourceMap, demangle};
 use afterimage_replay::state::{Activation, Bodies, calls};
-use afterimage_replay::steps::Operators;
+use afterimage_replay::steps::{OperatorPlace, Operators};
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
 
@@ -255,13 +255,24 @@ impl<'s, 'a> Scene<'s, 'a> {
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
             t: 0,
-            library: is_library(
-                self.folded(),
-                found.offset,
-                (self.names.function(function), found.position),
-            ),
+            library: self.is_of_library(function, &found),
             called_from: None,
         })
+    }
+
+    /// Whether an operator is in library code.
+    ///
+    /// # Errors
+    /// If the module's bytes do not match the program.
+    pub fn is_library(&self, function: FuncId, op: OpId) -> Result<bool, ProfileError> {
+        let found = self.operators().get(function, op)?;
+        Ok(found.is_some_and(|found| self.is_of_library(function, &found)))
+    }
+
+    fn is_of_library(&self, function: FuncId, operator: &OperatorPlace) -> bool {
+        let name = self.names.function(function);
+        let folded = self.folded();
+        is_library(folded, operator.offset, (name, operator.position))
     }
 
     /// Returns the source position of an operator.
