@@ -71,7 +71,8 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
     /// Constants of the code are skipped, since they may match by chance.
     ///
     /// A library may print a floating-point number by making an integer with the same digits from
-    /// it. So a floating-point number is preferred to an integer in library code.
+    /// it. So a floating-point number is preferred to a nearer integer, as long as all such
+    /// integers are in library code.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -84,8 +85,8 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
         let mut queue = VecDeque::from_iter(written.iter().copied());
         let mut seen = HashSet::new();
         let mut found: Option<(Agrees, Match)> = None;
-        // The nearest integer that agrees exactly, and the farthest so far.
-        let mut integers: Option<(Match, Spot)> = None;
+        // The nearest integer that agrees exactly, in library code.
+        let mut integer: Option<Match> = None;
         let mut left = LOOKED_AT;
         while let Some(at) = queue.pop_front() {
             if left == 0 || (self.room)() != Room::Looking {
@@ -139,23 +140,19 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
                 for (number, reading) in readings.iter().enumerate().filter(|(at, _)| is_made[*at])
                 {
                     let it = (number, printed);
-                    match (reading.agrees(ty, bits), integers) {
-                        (Some(Agrees::Exactly), None) if is_float(ty) => return Ok(Some(it)),
-                        (Some(Agrees::Exactly), Some((nearest, last))) if is_float(ty) => {
-                            let is_made_inside = (self.is_library)(last)?;
-                            return Ok(Some(if is_made_inside { it } else { nearest }));
-                        }
-                        (Some(Agrees::Exactly), Some((nearest, _))) => {
-                            integers = Some((nearest, spot));
-                        }
-                        (Some(Agrees::Exactly), None) => {
-                            integers = Some((it, spot));
+                    match reading.agrees(ty, bits) {
+                        Some(Agrees::Exactly) if is_float(ty) => return Ok(Some(it)),
+                        Some(Agrees::Exactly) => {
+                            let nearest = *integer.get_or_insert(it);
+                            if !(self.is_library)(spot)? {
+                                return Ok(Some(nearest));
+                            }
                             left = left.min(LOOKED_AT_FOR_FLOAT);
                         }
-                        (Some(agrees), _) if found.is_none_or(|(other, _)| agrees > other) => {
+                        Some(agrees) if found.is_none_or(|(other, _)| agrees > other) => {
                             found = Some((agrees, it));
                         }
-                        (Some(_) | None, _) => {}
+                        Some(_) | None => {}
                     }
                 }
                 if ty != ValType::I64 {
@@ -181,8 +178,7 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
                 }
             }
         }
-        let nearest = integers.map(|(nearest, _)| nearest);
-        Ok(nearest.or(found.map(|(_, other)| other)))
+        Ok(integer.or(found.map(|(_, other)| other)))
     }
 
     /// Finds the floating-point number that the functions around the digits worked on, the
