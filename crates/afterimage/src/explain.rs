@@ -10,10 +10,10 @@ use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::document::objects::Function;
 use afterimage_present::{InlinedCall, WhyPlace};
-use afterimage_profile::{Folded, ProfileError, Source, SourceLine, inlined_names};
+use afterimage_profile::{CodeFilter, Folded, ProfileError, Source, SourceLine, inlined_names};
 use afterimage_program::{InlinedFrame, Location, Names, SourceMap, demangle};
 use afterimage_replay::state::{Activation, Bodies, calls};
-use afterimage_replay::steps::{OperatorPlace, Operators};
+use afterimage_replay::steps::Operators;
 use afterimage_replay::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use anyhow::{Context, Result};
 
@@ -32,6 +32,7 @@ pub struct Scene<'s, 'a> {
     pub controllers: Controllers<'a>,
     operators: OnceCell<Operators<'a>>,
     folded: OnceCell<Folded<'a>>,
+    mine: OnceCell<Folded<'a>>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
     /// The numbers of executions that have already been counted.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
@@ -120,6 +121,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             controllers: Controllers::new(&loaded.program),
             operators: OnceCell::new(),
             folded: OnceCell::new(),
+            mine: OnceCell::new(),
             counted: RefCell::default(),
             numbers: RefCell::default(),
             files: RefCell::default(),
@@ -255,24 +257,27 @@ impl<'s, 'a> Scene<'s, 'a> {
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
             t: 0,
-            library: self.is_of_library(function, &found),
+            library: is_library(
+                self.folded(),
+                found.offset,
+                (self.names.function(function), found.position),
+            ),
             called_from: None,
         })
     }
 
-    /// Whether an operator is in library code.
+    /// Whether an operator is in library code, whatever code the user wants to see.
     ///
     /// # Errors
     /// If the module's bytes do not match the program.
     pub fn is_library(&self, function: FuncId, op: OpId) -> Result<bool, ProfileError> {
-        let found = self.operators().get(function, op)?;
-        Ok(found.is_some_and(|found| self.is_of_library(function, &found)))
-    }
-
-    fn is_of_library(&self, function: FuncId, operator: &OperatorPlace) -> bool {
+        let mine = || Folded::new(self.source(), &CodeFilter::Mine);
+        let mine = self.mine.get_or_init(mine);
         let name = self.names.function(function);
-        let folded = self.folded();
-        is_library(folded, operator.offset, (name, operator.position))
+        let found = self.operators().get(function, op)?;
+        Ok(found.is_some_and(|found| {
+            !mine.shows_function(name, found.position) && mine.around(found.offset).is_empty()
+        }))
     }
 
     /// Returns the source position of an operator.
