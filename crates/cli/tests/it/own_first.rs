@@ -508,7 +508,7 @@ fn an_option_of_another_command_names_the_command() {
 fn a_misspelt_option_leads_to_the_nearest() {
     for (words, option) in [
         ("profile app.aft --bby line", "--by"),
-        ("diff a.aft b.aft --sed 1", "--seed"),
+        ("record --sed 1 app.wasm", "--seed"),
         ("record --lns full app.wasm", "--lens"),
         ("why app.aft --stp 3", "--steps"),
     ] {
