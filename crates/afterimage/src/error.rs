@@ -89,8 +89,7 @@ pub enum Reason {
     /// Removing the program's input would leave a recording that cannot answer any question.
     #[error(
         "the recording has neither counts nor a path, and they cannot be made without the \
-         program's input; make them first: afterimage profile {0}, or afterimage build --lens \
-         paths {0}"
+         program's input; make them first: afterimage profile {0}"
     )]
     NothingToKeep(String),
     /// The program's input cannot be dropped, because the end of the run is unknown.

@@ -10,7 +10,7 @@ use afterimage_analyses::why::{Spot, Walk};
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::document::objects::Function;
 use afterimage_present::{InlinedCall, WhyPlace};
-use afterimage_profile::{Folded, Source, SourceLine, inlined_names};
+use afterimage_profile::{CodeFilter, Folded, ProfileError, Source, SourceLine, inlined_names};
 use afterimage_program::{InlinedFrame, Location, Names, SourceMap, demangle};
 use afterimage_replay::state::{Activation, Bodies, calls};
 use afterimage_replay::steps::Operators;
@@ -32,6 +32,7 @@ pub struct Scene<'s, 'a> {
     pub controllers: Controllers<'a>,
     operators: OnceCell<Operators<'a>>,
     folded: OnceCell<Folded<'a>>,
+    mine: OnceCell<Folded<'a>>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
     /// The numbers of executions that have already been counted.
     numbers: RefCell<HashMap<(FuncId, OpId, u64), u64>>,
@@ -120,6 +121,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             controllers: Controllers::new(&loaded.program),
             operators: OnceCell::new(),
             folded: OnceCell::new(),
+            mine: OnceCell::new(),
             counted: RefCell::default(),
             numbers: RefCell::default(),
             files: RefCell::default(),
@@ -262,6 +264,20 @@ impl<'s, 'a> Scene<'s, 'a> {
             ),
             called_from: None,
         })
+    }
+
+    /// Whether an operator is in library code, whatever code the user wants to see.
+    ///
+    /// # Errors
+    /// If the module's bytes do not match the program.
+    pub fn is_library(&self, function: FuncId, op: OpId) -> Result<bool, ProfileError> {
+        let mine = || Folded::new(self.source(), &CodeFilter::Mine);
+        let mine = self.mine.get_or_init(mine);
+        let name = self.names.function(function);
+        let found = self.operators().get(function, op)?;
+        Ok(found.is_some_and(|found| {
+            !mine.shows_function(name, found.position) && mine.around(found.offset).is_empty()
+        }))
     }
 
     /// Returns the source position of an operator.

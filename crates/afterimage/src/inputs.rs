@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::Session;
 use afterimage_present::{DiffEnding, grouped};
 use afterimage_record::addresses;
+use afterimage_replay::state::quoted;
 use afterimage_trace::{Ending, Event, HostRead, HostWrite, RawValue};
 use anyhow::Result;
 
@@ -29,12 +30,35 @@ pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()
             others.join(", and ")
         ));
     }
-    if let Some(call) = first_different_input(runs)? {
+    let (random, other) = first_different_inputs(runs)?;
+    let random = random.map(|call| format!("{call} ({SEED})"));
+    let other = other.map(|(call, _)| call);
+    let calls = Vec::from_iter(random.into_iter().chain(other));
+    if !calls.is_empty() {
         remark(format!(
-            "the host did not give both runs the same: first in {call}; some differences may \
+            "the host did not give both runs the same: first in {}; some differences may \
              come from that, not from what {whatever}",
+            calls.join(", and then in ")
         ));
     }
+    Ok(())
+}
+
+/// Reports that two runs of a program received different random numbers, and the first input that
+/// differs besides.
+///
+/// # Errors
+/// If a log is damaged.
+pub fn remark_random_numbers(runs: [&Session; 2]) -> Result<()> {
+    let (_, other) = first_different_inputs(runs)?;
+    let besides = match other {
+        Some((call, bytes)) => {
+            format!("apart from these, the host first gave different input in {call}{bytes}")
+        }
+        None => "apart from these, the host gave both runs the same".to_owned(),
+    };
+    let text = format!("the runs received different random numbers ({SEED}); {besides}");
+    runs[0].monitor().note(runs[0].at(), &Note::Remark(text));
     Ok(())
 }
 
@@ -93,7 +117,11 @@ fn different_options(runs: [&Session; 2]) -> Result<Vec<String>> {
 /// The calls with which a program asks for its arguments.
 const ARGUMENTS: [&str; 2] = ["args_get", "args_sizes_get"];
 /// The call with which a program asks for random numbers.
-const RANDOM: &str = "random_get";
+pub const RANDOM: &str = "random_get";
+/// The remedy for different random numbers.
+const SEED: &str = "record both with the same --seed to give them the same random numbers";
+/// The number of differing bytes to show of an input.
+const SHOWN: usize = 24;
 /// The calls with which a program asks for its environment.
 const ENVIRONMENT: [&str; 2] = ["environ_get", "environ_sizes_get"];
 
@@ -153,13 +181,35 @@ impl Exchange {
                 || OF_LISTS.contains(&self.name.as_str()) && has_moved())
     }
 
+    /// Returns the bytes that the host wrote.
+    fn bytes(&self) -> Vec<u8> {
+        let writes = self.writes.iter().map(|write| write.bytes.as_slice());
+        Vec::from_iter(writes).concat()
+    }
+
     /// Whether both calls returned the same results and bytes.
     fn gave_the_same(&self, other: &Self) -> bool {
-        let bytes = |of: &Self| {
-            let writes = of.writes.iter().map(|write| write.bytes.as_slice());
-            writes.collect::<Vec<_>>().concat()
+        self.results == other.results && self.bytes() == other.bytes()
+    }
+
+    /// Describes the first bytes that two calls to `fd_read` read differently, beginning with a
+    /// colon. Other calls write numbers.
+    fn different_bytes(&self, other: &Self) -> String {
+        let read = |of: &Self| {
+            let read = of.writes.split_last().map_or(&[][..], |(_, read)| read);
+            let read = read.iter().map(|write| write.bytes.as_slice());
+            Vec::from_iter(read).concat()
         };
-        self.results == other.results && bytes(self) == bytes(other)
+        let [a, b] = [read(self), read(other)];
+        if !self.name.ends_with("read") || a == b {
+            return String::new();
+        }
+        let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        let [a, b] = [a, b].map(|bytes| {
+            let bytes = &bytes[same..];
+            quoted(&bytes[..bytes.len().min(SHOWN)])
+        });
+        format!(": {a} and {b} from byte {} on", grouped(same as u64))
     }
 
     /// Returns the file descriptor that the call concerns.
@@ -195,11 +245,15 @@ impl Exchange {
     }
 }
 
-/// Describes the first host call that made the same request in two runs but got different results
-/// or bytes. Arguments and the environment are compared elsewhere. Ignores addresses, which depend
+/// The first call that gave two runs different random numbers, and the first other call that gave
+/// them different input, with the bytes that it read in words.
+type DifferentInputs = (Option<String>, Option<(String, String)>);
+
+/// Describes the first host calls that made the same request in two runs but got different results
+/// or bytes: the first call for random numbers, and the first other call. Arguments and the environment are compared elsewhere. Ignores addresses, which depend
 /// on the version. Also ignores the contents of a file after the runs have made different requests
 /// about it.
-fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
+fn first_different_inputs(runs: [&Session; 2]) -> Result<DifferentInputs> {
     let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;
         let names = Vec::from_iter(imports.iter().map(|import| import.name.clone()));
@@ -229,6 +283,7 @@ fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
     };
     let [a, b] = runs;
     let mut otherwise: HashSet<i32> = HashSet::new();
+    let mut random = None;
     for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
         let (a, b): (Exchange, Exchange) = (a?, b?);
         let mut known = ARGUMENTS.iter().chain(&ENVIRONMENT);
@@ -249,17 +304,13 @@ fn first_different_input(runs: [&Session; 2]) -> Result<Option<String>> {
         }
         let is_followed = of.iter().flatten().any(|of| otherwise.contains(of));
         if !is_followed && !a.gave_the_same(&b) {
-            let remedy = if a.name == RANDOM {
-                " (record both with the same --seed to give them the same random numbers)"
+            let call = format!("host call {}, {}", grouped(number), a.name);
+            if a.name == RANDOM {
+                random.get_or_insert(call);
             } else {
-                ""
-            };
-            return Ok(Some(format!(
-                "host call {}, {}{remedy}",
-                grouped(number),
-                a.name
-            )));
+                return Ok((random, Some((call, a.different_bytes(&b)))));
+            }
         }
     }
-    Ok(None)
+    Ok((random, None))
 }

@@ -144,12 +144,14 @@ pub fn summary(
         text.push('\n');
     }
     let spoke = passed.iter().copied().filter(|run| !run.said.is_empty());
-    if asked.shows_output {
+    // With --nocapture, the output was shown while the tests ran.
+    if asked.shows_output && !asked.streams {
         let parts = |run: &TestRun| format!("\n---- {} stdout ----\n{}", run.test, run.said);
         text += &section("successes", &Vec::from_iter(spoke), parts);
     }
     text += &section("failures", &failed, |run| {
-        format!("\n---- {} ----\n{}{}", run.test, run.said, run.explanation)
+        let said = if asked.streams { "" } else { &run.said };
+        format!("\n---- {} ----\n{said}{}", run.test, run.explanation)
     });
     let result = if failed.is_empty() { "ok" } else { "FAILED" };
     // Writing to a string cannot fail.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use afterimage_program::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Each heading with its commands, in the order in which users need the commands.
@@ -91,6 +92,7 @@ const FORMATS: [(&str, &str, &str); 11] = [
 ///   commands.
 /// - For a second argument without an option, the option that takes places or functions.
 /// - For an option of other commands, these commands.
+/// - For a misspelt option, the nearest option. clap suggests only options that are very similar.
 /// - For a format that does not exist, the nearest format.
 /// - For missing arguments, an example.
 pub(crate) fn suggested(command: &clap::Command, mut error: clap::Error) -> clap::Error {
@@ -107,6 +109,9 @@ pub(crate) fn suggested(command: &clap::Command, mut error: clap::Error) -> clap
         if let Some(tip) = tip {
             let tips = ContextValue::StyledStrs(vec![tip.into()]);
             error.insert(ContextKind::Suggested, tips);
+        } else if let Some(option) = nearest_option(asked, &error) {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(option));
+            error.remove(ContextKind::Suggested);
         }
     }
     match words.as_slice() {
@@ -140,16 +145,27 @@ fn option_for(command: &clap::Command, error: &clap::Error) -> Option<String> {
 /// The maximum number of commands that a tip names.
 const NAMED: usize = 3;
 
-/// Returns the tip for an option that only other commands have.
-fn command_for(all: &clap::Command, error: &clap::Error) -> Option<String> {
+/// Returns the name of an option that does not exist, if clap suggests no other.
+fn unknown_option(error: &clap::Error) -> Option<&str> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
+    let is_open = error.get(ContextKind::SuggestedArg).is_none();
     let name = option.strip_prefix("--")?;
-    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
-    {
-        return None;
-    }
+    (error.kind() == ErrorKind::UnknownArgument && is_open).then_some(name)
+}
+
+/// Returns the command's option that a misspelt option may mean.
+fn nearest_option(command: &clap::Command, error: &clap::Error) -> Option<String> {
+    let name = unknown_option(error)?;
+    let options = command.get_arguments().filter(|one| !one.is_hide_set());
+    let nearest = nearest(name, options.filter_map(clap::Arg::get_long));
+    nearest.first().map(|option| format!("--{option}"))
+}
+
+/// Returns the tip for an option that only other commands have.
+fn command_for(all: &clap::Command, error: &clap::Error) -> Option<String> {
+    let name = unknown_option(error)?;
     let has = |command: &&clap::Command| {
         let mut arguments = command.get_arguments();
         arguments.any(|one| one.get_long() == Some(name))
@@ -157,7 +173,7 @@ fn command_for(all: &clap::Command, error: &clap::Error) -> Option<String> {
     let commands = all.get_subcommands().filter(has);
     let names = Vec::from_iter(commands.map(clap::Command::get_name).take(NAMED + 1));
     match names.len() {
-        1..=NAMED => Some(format!("'{option}' is an option of {}", names.join(", "))),
+        1..=NAMED => Some(format!("'--{name}' is an option of {}", names.join(", "))),
         _ => None,
     }
 }

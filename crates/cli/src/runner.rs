@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let cannot = || format!("cannot make the folder {}", folder.display());
     fs::create_dir_all(&folder).with_context(cannot)?;
-    let is_harness = !args.iter().any(|arg| arg == "--bench" || arg == "--list");
+    let is_harness = !args.iter().any(|arg| ITSELF.contains(&arg.as_str()));
     if is_harness && is_libtest(program, &Terminal)? {
         let run = &arguments.run;
         let harness = Harness {
@@ -76,12 +76,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let recording = folder.join(stem).with_extension("aft");
     let query = record::Arguments::of(program, &args, recording.clone(), arguments.run);
     let exit = record::run(query)?;
-    // A list of tests needs no explanation.
+    // A list of tests or a help text needs no explanation.
     if !is_harness && exit == Exit::Success && is_libtest(program, &Terminal)? {
         let _ = fs::remove_file(&recording);
     }
     Ok(exit)
 }
+
+/// Options for which libtest itself runs, and not each test separately.
+const ITSELF: [&str; 4] = ["--bench", "--list", "--help", "-h"];
 
 /// The number of calls to show below a failure.
 const CALLS: usize = 4;

@@ -11,7 +11,7 @@ use afterimage_present::size;
 use anyhow::{Context, Result, anyhow};
 
 use crate::exit::{Exit, Failed};
-use crate::lens::if_stopped;
+use crate::lens::{if_stopped, session};
 use crate::output::tell;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
@@ -95,6 +95,12 @@ fn copy(from: &Path, to: &Path, stop: &StopFlag) -> Result<()> {
 
 fn stripped(at: &Path, inputs: bool, stop: &StopFlag) -> Result<Exit> {
     let flag = stop.flag();
+    if inputs && !kept_without_inputs(at)?.counts {
+        // The run cannot be counted later, and the path alone does not answer `profile`.
+        if let Err(why) = session(at)?.ensure_counts() {
+            tell(format_args!("there will be no counts: {why}"));
+        }
+    }
     let done = if inputs {
         strip_inputs(at, &Terminal, flag).map(|(stripped, kept)| (stripped, Some(kept)))
     } else {

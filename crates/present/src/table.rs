@@ -62,6 +62,8 @@ impl Table {
                 0 => String::new(),
                 // Both ends of a name are informative, but only the beginning of a source line is.
                 room if *name == "text" => shortened(cell, room, 0),
+                // The source line, which comes last, tells a person most.
+                room if *name == "mostly from" => shortened(cell, room, last_word(cell, room)),
                 room => shortened(cell, room, room / 2),
             });
             let row = Vec::from_iter(cut);
@@ -160,6 +162,13 @@ const DROPPED: [&str; 17] = [
 
 /// The minimum width of a cut cell. If there is less room, the terminal wraps lines.
 const LEAST_CELL: usize = 12;
+
+/// Returns the width of the last word of a string and the space before it, as far as it fits into
+/// `room` columns with an ellipsis.
+fn last_word(text: &str, room: usize) -> usize {
+    let last = text.rfind(' ').map_or(room / 2, |at| width(&text[at..]));
+    last.min(room - 1)
+}
 
 /// Shortens a string to `room` columns by cutting out the part before its last `tail` columns.
 pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
@@ -412,6 +421,15 @@ mod tests {
             written(Some(1)).contains("1,234,567"),
             "narrow terminals wrap"
         );
+    }
+
+    #[test]
+    fn the_source_of_an_access_is_cut_last() {
+        let of = |cell: &str, room| shortened(cell, room, last_word(cell, room));
+        assert_eq!(of("@0x6b7 i32.store stock.c:13", 12), "… stock.c:13");
+        assert_eq!(of("@0x6b7 i32.store stock.c:13", 16), "@0x6… stock.c:13");
+        assert_eq!(of("@0x6b7 i32.store vfscanf.c:29", 12), "…fscanf.c:29");
+        assert_eq!(of("@0x6b7 i32.store", 16), "@0x6b7 i32.store");
     }
 
     /// The widths are those of Unicode's East Asian Width (UAX 11) and of combining marks.

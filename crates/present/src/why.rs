@@ -592,7 +592,7 @@ impl WhyText<'_> {
             let is_last = rest.len() == frames.len();
             let is_folded = |frame: &&WhyFrame| frame.place.library && frame.followed().is_none();
             let library = rest.iter().take_while(is_folded).count();
-            if !is_last && library > 1 {
+            if !is_last && library > 0 {
                 let calls = counted(library as u64, "call");
                 writeln!(self.out, "  … {calls} in library code")?;
                 rest = &rest[library..];

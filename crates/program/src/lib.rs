@@ -31,6 +31,7 @@ pub use fit::Fit;
 pub use missing::NoDebug;
 pub use module::Module;
 pub use names::{NameError, Names, declared_without_code, demangle};
+pub use nearest::nearest;
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};
 pub use sections::address_base;

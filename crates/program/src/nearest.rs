@@ -4,10 +4,7 @@
 /// in one character, best first. Candidates of equal distance keep their order.
 ///
 /// O(candidates of about the query's length × the square of that length).
-pub(crate) fn nearest<'a>(
-    query: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Vec<&'a str> {
+pub fn nearest<'a>(query: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let query: Vec<char> = query.chars().collect();
     let limit = (query.len() / 3).max(1);
     let mut found: Vec<(usize, &str)> = Vec::new();

@@ -12,7 +12,7 @@ use afterimage_present::{
     ReplacedReport, Sources, StepScene, Style,
 };
 use afterimage_profile::{operator_texts, readable};
-use afterimage_replay::steps::{Level, Run, Step, Steps, Wanted, Within};
+use afterimage_replay::steps::{Level, Run, Step, Steps, Wanted, What, Within};
 use afterimage_replay::values::Types;
 use afterimage_replay::whole_path::{FileSegments, Window};
 use afterimage_trace::{LogReader, TraceError};
@@ -20,7 +20,7 @@ use anyhow::{Context, Error, Result, bail};
 
 use super::counts;
 use crate::Session;
-use crate::inputs::{endings, remark_different_inputs};
+use crate::inputs::{RANDOM, endings, remark_different_inputs, remark_random_numbers};
 use crate::monitor::Work;
 use crate::path::refuse_gaps;
 
@@ -60,10 +60,15 @@ pub fn same<R>(
     query: &SameQuery<'_>,
     ask: impl FnOnce(&DiffView<'_>) -> Result<R>,
 ) -> Result<R> {
-    if alike.is_some() {
+    let is_alike = alike.is_some();
+    if is_alike {
         remark_different_inputs([a, b], "was changed in the program")?;
     }
     let found = found(a, b, alike)?;
+    let first = found.first.as_ref();
+    if !is_alike && first.is_some_and(|first| is_random(a, first)) {
+        remark_random_numbers([a, b])?;
+    }
     let sources = [a, b].map(Session::source_map);
     let names = [a.module().names(sources[0]), b.module().names(sources[1])];
     let operators = [a, b].map(Session::operators);
@@ -105,6 +110,16 @@ pub fn same<R>(
         sources: query.sources,
         code: a.code(),
     })
+}
+
+/// Whether two runs of a program first differ in random numbers.
+fn is_random(of: &Session, first: &FirstDifference) -> bool {
+    let step = first.difference.a.as_ref().map(|step| &step.what);
+    let Some(&What::HostWrite(function, _)) = step else {
+        return false;
+    };
+    let import = of.program().imports.get(function.as_u32() as usize);
+    import.is_some_and(|import| import.name == RANDOM)
 }
 
 /// The result of following both runs.

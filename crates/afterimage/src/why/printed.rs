@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use afterimage_analyses::why::{
-    At, Digits, Printed, Put, Room, Stream, printed_value, written_before,
+    At, Digits, NumberSearch, Printed, PrintedValue, Put, PutBytes, Room, Spot, Stream,
+    written_before,
 };
 use afterimage_present::{WhyInLine, grouped, value_text};
 use afterimage_profile::location::number;
@@ -337,27 +338,14 @@ fn explained(
     // First try the digits with separators between them as one number, and last the digits on one
     // side of a point.
     let place = at - begin;
-    for mut readings in [
-        Vec::from_iter(Digits::grouped_around(line, place)),
-        Digits::readings(line, place),
-        Vec::from_iter(Digits::part_around(line, place)),
+    let output = (begins, &held);
+    for (mut readings, is_whole) in [
+        (Vec::from_iter(Digits::grouped_around(line, place)), true),
+        (Digits::readings(line, place), true),
+        (Vec::from_iter(Digits::part_around(line, place)), false),
     ] {
         readings.retain(|number| whole == Whole::Number && !is_cut(number));
-        let positions = readings.iter().map(|number| number.at.clone());
-        let Some(positions) = positions.max_by_key(ExactSizeIterator::len) else {
-            continue;
-        };
-        let mut written = Vec::new();
-        for position in positions {
-            if let Some(range) = put.range(begins + position as u64, 1) {
-                let caller = held.caller(&scene.host)?;
-                written.push(written_before(&scene.walk(), &scene.host, caller, range)?);
-            }
-        }
-        let traced = scene.traced;
-        let budget = Budget::new(traced.epochs()?, traced.path()?.segments());
-        let room = || budget.as_ref().map_or(Room::Looking, Budget::room);
-        let found = printed_value(&scene.walk(), &scene.types, (&readings, &written), room)?;
+        let found = value_of(scene, put, output, (&readings, is_whole))?;
         if let Some((reading, found)) = found {
             let number = &readings[reading];
             let value = match found.is_wide {
@@ -388,5 +376,35 @@ fn explained(
         value: value.to_string(),
         what,
         ..Start::default()
+    })
+}
+
+/// Finds the value that was printed as a number in a line, and the index of the reading that it
+/// matches. The line begins at this byte of the stream.
+fn value_of(
+    scene: &Scene<'_, '_>,
+    put: &Put,
+    (begins, held): (u64, &PutBytes),
+    (readings, is_whole): (&[Digits], bool),
+) -> Result<Option<(usize, PrintedValue)>> {
+    let ranges = readings.iter().map(|number| number.at.clone());
+    let Some(longest) = ranges.max_by_key(ExactSizeIterator::len) else {
+        return Ok(None);
+    };
+    let mut written = Vec::new();
+    for position in longest {
+        if let Some(range) = put.range(begins + position as u64, 1) {
+            let caller = held.caller(&scene.host)?;
+            written.push(written_before(&scene.walk(), &scene.host, caller, range)?);
+        }
+    }
+    let traced = scene.traced;
+    let budget = Budget::new(traced.epochs()?, traced.path()?.segments());
+    let room = || budget.as_ref().map_or(Room::Looking, Budget::room);
+    let is_library = |at: Spot| Ok(scene.is_library(at.function, at.op)?);
+    let mut search = NumberSearch::new((scene.walk(), &scene.types), readings, &is_library, &room);
+    Ok(match search.made_from(&written)? {
+        None if is_whole => search.around()?,
+        found => found,
     })
 }

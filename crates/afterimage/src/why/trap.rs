@@ -97,7 +97,10 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             break;
         }
         let op = (depth == 0).then_some(death.op);
-        let (frame, branch) = frame_at(scene, call.time, op)?;
+        let (mut frame, branch) = frame_at(scene, call.time, op)?;
+        // The compiler writes the `main` of a test program.
+        let callee = depth.checked_sub(1).map(|callee| stack[callee].function);
+        frame.place.library |= callee.is_some_and(|callee| died::is_libtest(scene, callee));
         let own = !frame.place.library && frame.place.source.is_some();
         owned += usize::from(own);
         if own && owned <= CALLS {

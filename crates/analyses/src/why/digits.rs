@@ -1,14 +1,9 @@
-//! Finds the number whose digits were printed.
+//! Reads the numbers of a text, and compares them with values.
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
-use afterimage_machine::Register;
-use afterimage_replay::values::{Bits, Instance, Types};
+use afterimage_replay::values::Bits;
 use wasmparser::ValType;
-
-use super::chain::{Room, Spot};
-use super::{At, Computed, End, Move, StepBack, Walk, WhyError};
 
 /// A number as it appears in a string, such as `-41`, `3.14`, `1.5e+10`, `0x1f` or `1,234`.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +32,8 @@ enum Number {
         places: usize,
         exponent: Option<i32>,
     },
+    /// The magnitude of a floating-point number in hexadecimal, such as `0x1.8p+3`.
+    Float(f64),
 }
 
 /// The radix in which an integer is read.
@@ -62,26 +59,9 @@ impl Radix {
     }
 }
 
-/// A value that may be the printed number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Printed {
-    /// The execution in which the value is in the register.
-    pub instance: Instance,
-    /// The register with the value.
-    pub register: Register,
-    /// The type of the value.
-    pub ty: ValType,
-    /// The value, as bits.
-    pub bits: Bits,
-    /// Whether the value has 128 bits, in two registers.
-    pub is_wide: bool,
-    /// The operator that produces or uses the value.
-    pub spot: Spot,
-}
-
 /// The degree to which a value agrees with the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Agrees {
+pub(super) enum Agrees {
     /// The value is an integer with the digits of a decimal number, which may have been printed as
     /// two integers with a point between them.
     Scaled,
@@ -282,7 +262,7 @@ impl Digits {
     }
 
     /// Returns how well a value agrees with the number, or `None` if it does not.
-    fn agrees(&self, ty: ValType, bits: Bits) -> Option<Agrees> {
+    pub(super) fn agrees(&self, ty: ValType, bits: Bits) -> Option<Agrees> {
         let agrees = self.agrees_as(ty, bits)?;
         // The integer is not meant if the decimal number itself may be.
         Some(agrees.min(self.most))
@@ -327,7 +307,14 @@ impl Digits {
                 }
                 (unsigned == magnitude).then_some(Agrees::Exactly)
             }
-            (Number::Decimal { .. }, ValType::I32 | ValType::I64) => None,
+            (Number::Decimal { .. } | Number::Float(_), ValType::I32 | ValType::I64) => None,
+            (Number::Float(magnitude), _) if float.abs() == *magnitude => {
+                match float.is_sign_negative() == self.plain.starts_with('-') {
+                    true => Some(Agrees::Exactly),
+                    false => Some(Agrees::Magnitude),
+                }
+            }
+            (Number::Float(_), _) => None,
             (Number::Integer { radix, .. }, _)
                 if *radix != Radix::Written || self.most == Agrees::Scaled =>
             {
@@ -364,7 +351,7 @@ impl Digits {
     }
 
     /// Returns the 128-bit numbers that may have been printed, if this is an integer.
-    fn wide(&self) -> Vec<u128> {
+    pub(super) fn wide(&self) -> Vec<u128> {
         match self.number {
             // Without a large low half, the halves might match by chance.
             Number::Integer {
@@ -380,15 +367,15 @@ impl Digits {
     }
 
     /// Whether a constant shows that the digits were made in the radix of this reading.
-    fn is_made_with(&self, constant: u64) -> bool {
+    pub(super) fn is_made_with(&self, constant: u64) -> bool {
         match self.number {
             Number::Integer { radix, .. } => radix.is_made_with(constant),
-            Number::Decimal { .. } => true,
+            Number::Decimal { .. } | Number::Float(_) => true,
         }
     }
 
     /// Whether the number is read as decimal, or in the radix that its prefix names.
-    fn is_as_written(&self) -> bool {
+    pub(super) fn is_as_written(&self) -> bool {
         !matches!(
             self.number,
             Number::Integer { radix, .. } if radix != Radix::Written
@@ -459,6 +446,9 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
             .all(|digit| char::from(*digit).is_digit(radix))
             && !digits.is_empty()
         {
+            if let Some((end, number)) = hexadecimal(text, at + 2).filter(|_| radix == 16) {
+                return (end, Some(Number::Float(number)));
+            }
             return (end, integer(digits, radix));
         }
     }
@@ -486,6 +476,39 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     }
 }
 
+/// Reads a floating-point number in hexadecimal, as C's `%a` prints it, after its `0x`. Returns its
+/// end and its magnitude, or `None` if a double cannot hold it.
+fn hexadecimal(text: &[u8], at: usize) -> Option<(usize, f64)> {
+    let (mut mantissa, mut exponent, mut is_fraction) = (0u64, 0i32, false);
+    let mut end = at;
+    loop {
+        match char::from(*text.get(end)?) {
+            '.' if !is_fraction => is_fraction = true,
+            'p' | 'P' => break,
+            digit => {
+                let digit = digit.to_digit(16)?;
+                mantissa = mantissa.checked_mul(16)? | u64::from(digit);
+                exponent -= 4 * i32::from(is_fraction);
+            }
+        }
+        end += 1;
+    }
+    let begin = end + 1;
+    let sign = usize::from(matches!(text.get(begin), Some(b'+' | b'-')));
+    let digits = text.get(begin + sign..)?;
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    let end = begin + sign + digits.count();
+    let written: i32 = std::str::from_utf8(&text[begin..end]).ok()?.parse().ok()?;
+    let exponent = exponent.checked_add(written)?;
+    // Two steps, because the power alone may be too large or too small.
+    let powers = [exponent / 2, exponent - exponent / 2].map(|power| 2f64.powi(power));
+    let number = powers
+        .iter()
+        .fold(mantissa as f64, |all, power| all * power);
+    let back = powers.iter().fold(number, |all, power| all / power);
+    (back as u64 == mantissa && number.is_finite()).then_some((end, number))
+}
+
 /// The characters that may separate groups of three digits.
 const SEPARATORS: [u8; 3] = *b",'_";
 
@@ -510,132 +533,10 @@ fn end_of_groups(text: &[u8], at: usize) -> Option<usize> {
     (end > at + first).then_some(end)
 }
 
-/// The number of links back to examine.
-const LOOKED_AT: u32 = 20_000;
-
-/// Finds the value that the digits show, and the index of the reading that it matches. It is the
-/// matching value that is the fewest links away, among the values from which the digits were made.
-/// A value that agrees exactly is preferred to a value with a different sign, and both are preferred
-/// to an integer with the digits of a decimal number. Constants of the code are skipped,
-/// since they may match by chance. Returns `None` if there is no matching value nearby.
-///
-/// # Errors
-/// If the trace is damaged.
-pub fn printed_value(
-    walk: &Walk<'_, '_>,
-    types: &Types<'_>,
-    (readings, written): (&[Digits], &[At]),
-    room: impl Fn() -> Room,
-) -> Result<Option<(usize, Printed)>, WhyError> {
-    let mut is_made = Vec::from_iter(readings.iter().map(Digits::is_as_written));
-    let wide = Vec::from_iter(readings.iter().map(Digits::wide));
-    // The 64-bit values found so far, which may be halves of wide numbers.
-    let mut halves: HashMap<u64, Printed> = HashMap::new();
-    let mut queue = VecDeque::from_iter(written.iter().copied());
-    let mut seen = HashSet::new();
-    let mut found: Option<(Agrees, usize, Printed)> = None;
-    for _ in 0..LOOKED_AT {
-        let Some(at) = queue.pop_front() else {
-            break;
-        };
-        if room() != Room::Looking {
-            break;
-        }
-        let back = match walk.back(at) {
-            Err(error) if error.is_outside() || error.is_too_many() => continue,
-            back => back?,
-        };
-        let (made, next) = match back {
-            StepBack::End(_) => continue,
-            StepBack::Computed(made) => (made, None),
-            StepBack::Moved {
-                how,
-                instance,
-                inst,
-                next,
-                ..
-            } => {
-                let moved = Computed { instance, inst };
-                queue.push_back(next);
-                if !matches!(how, Move::Load(_)) {
-                    continue;
-                }
-                (moved, Some(next))
-            }
-        };
-        if !seen.insert((made.instance, made.inst)) {
-            continue;
-        }
-        let spot = walk.spot(made.instance, made.inst)?;
-        let (takes, gives) = types.of(spot.function, spot.op).unwrap_or_default();
-        let compiled = walk.values.compiled(made.instance.node)?;
-        let register = compiled.code.first_result() + made.inst as u32;
-        let mut values = Vec::new();
-        if let Some(&ty) = gives.first() {
-            values.push((register, ty, walk.value(made)?));
-        }
-        // Initial memory counts as a table if its address was computed.
-        let is_table = matches!(next, Some(At::End(End::Memory(_))));
-        if next.is_none() || is_table {
-            for (operand, ty) in walk.operands(made)?.iter().zip(takes) {
-                if operand.constant {
-                    for (is_made, reading) in is_made.iter_mut().zip(readings) {
-                        *is_made |= reading.is_made_with(operand.value.0);
-                    }
-                    continue;
-                }
-                queue.push_back(At::Register(made.instance, operand.register));
-                if !is_table {
-                    values.push((operand.register, ty, operand.value));
-                }
-            }
-        }
-        for (register, ty, bits) in values {
-            let printed = Printed {
-                instance: made.instance,
-                register,
-                ty,
-                bits,
-                is_wide: false,
-                spot,
-            };
-            for (number, reading) in readings.iter().enumerate().filter(|(at, _)| is_made[*at]) {
-                match reading.agrees(ty, bits) {
-                    Some(Agrees::Exactly) => return Ok(Some((number, printed))),
-                    Some(agrees) if found.is_none_or(|(other, ..)| agrees > other) => {
-                        found = Some((agrees, number, printed));
-                    }
-                    Some(_) | None => {}
-                }
-            }
-            if ty != ValType::I64 {
-                continue;
-            }
-            halves.entry(bits.0).or_insert(printed);
-            for (number, values) in wide.iter().enumerate().filter(|(at, _)| is_made[*at]) {
-                for value in values {
-                    let (low, high) = (*value as u64, (*value >> 64) as u64);
-                    if (low == bits.0 || high == bits.0)
-                        && halves.contains_key(&high)
-                        && let Some(&half) = halves.get(&low)
-                    {
-                        let (bits, is_wide) = ((low, high), true);
-                        let whole = Printed {
-                            bits,
-                            is_wide,
-                            ..half
-                        };
-                        return Ok(Some((number, whole)));
-                    }
-                }
-            }
-        }
-    }
-    Ok(found.map(|(_, number, printed)| (number, printed)))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn around(text: &str, position: usize) -> Option<(String, Range<usize>)> {
@@ -726,7 +627,7 @@ mod tests {
             let all = Digits::readings(text.as_bytes(), 3).into_iter();
             let value = |one: Digits| match one.number {
                 Number::Integer { magnitude, .. } => magnitude,
-                Number::Decimal { .. } => 0,
+                Number::Decimal { .. } | Number::Float(_) => 0,
             };
             Vec::from_iter(all.map(value))
         };
@@ -767,6 +668,20 @@ mod tests {
         let single = agrees("0.25", ValType::F32, u64::from(0.25f32.to_bits()));
         assert_eq!(single, exactly);
         assert_eq!(agrees("3.14", ValType::I32, 3), None);
+        // C's `%a`.
+        assert_eq!(float("0x1.8p+3", 12.0), exactly);
+        assert_eq!(float("-0x1.8p+3", -12.0), exactly);
+        assert_eq!(float("0x1.8p+3", 24.0), None);
+        assert_eq!(float("0x1p-1074", 5e-324), exactly);
+        assert_eq!(float("0x1.fffffffffffffp+1023", f64::MAX), exactly);
+        assert_eq!(agrees("0x1.8p+3", ValType::I32, 12), None);
+        for other in ["0x1.8", "0x1p+1024", "0x1p-1075", "0x1.8p", "0xp+1x"] {
+            let float = |digits: Digits| matches!(digits.number, Number::Float(_));
+            assert!(
+                !Digits::around(other.as_bytes(), 0).is_some_and(float),
+                "{other}"
+            );
+        }
         // Zeros may fill the width.
         assert_eq!(float("0004.958", 4.958), exactly);
         assert_eq!(float("-004.96", -4.958), exactly);

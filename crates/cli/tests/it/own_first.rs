@@ -505,6 +505,23 @@ fn an_option_of_another_command_names_the_command() {
 }
 
 #[test]
+fn a_misspelt_option_leads_to_the_nearest() {
+    for (words, option) in [
+        ("profile app.aft --bby line", "--by"),
+        ("record --sed 1 app.wasm", "--seed"),
+        ("record --lns full app.wasm", "--lens"),
+        ("why app.aft --stp 3", "--steps"),
+    ] {
+        let ran = Sandbox::new().run(words);
+        let tip = format!("tip: a similar argument exists: '{option}'\n");
+        assert!(ran.stderr.contains(&tip), "{ran:?}");
+        assert!(!ran.stderr.contains("as a value"), "{ran:?}");
+    }
+    let ran = Sandbox::new().run("profile app.aft --frobnicate");
+    assert!(!ran.stderr.contains("similar"), "{ran:?}");
+}
+
+#[test]
 fn a_format_of_another_name_leads_to_the_nearest() {
     for (words, tip) in [
         (

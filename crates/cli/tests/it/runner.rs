@@ -52,7 +52,7 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
     assert_eq!(ran.code, Some(101), "{ran:?}");
     for part in [
         "\nrunning 5 tests\ntest tests::gives_up ... FAILED\ntest tests::halves ... ok\ntest tests::larger ... FAILED\ntest tests::slow ... ignored\ntest tests::wrong ... FAILED\n",
-        "\n---- tests::gives_up ----\nbefore that\nError: \"no such half\"\nrecording: ",
+        "\n---- tests::gives_up ----\nbefore that\nError: \"no such half\"\nrecording: afterimage/crate.tests.gives_up.aft\nthe test returned an error: \"no such half\", at crate.rs:31 in crate::tests::gives_up\n",
         "\n---- tests::larger ----\nabout to halve\n",
         "recording: afterimage/crate.tests.larger.aft\npanicked: index out of bounds: the len is 3 but the index is 3, at crate.rs:4 in crate::half, called from crate.rs:19\n  called at crate.rs:4 in crate::half\n  called at crate.rs:19 in ",
         "recording: afterimage/crate.tests.wrong.aft\npanicked: assertion `left == right` failed: two is not its half; left: 1; right: 2, at crate.rs:24 in crate::tests::wrong, called from crate.rs:23\n",
@@ -71,7 +71,15 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
             .contains("halves")
     }));
 
+    // Library code is not listed.
+    assert!(!told.contains("FnOnce::call_once"), "{told}");
+
     // Filters and output options work as in libtest.
+    let ran = sandbox.run("runner crate.wasm larger --nocapture");
+    assert_eq!(ran.stdout.matches("about to halve\n").count(), 1, "{ran:?}");
+    let ran = sandbox.run("runner crate.wasm --help");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("--nocapture"), "{ran:?}");
     let ran = sandbox.run("runner crate.wasm hal --nocapture --test-threads 1");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(

@@ -67,6 +67,14 @@ fn with_an_output_the_recording_stays() {
     }
     assert!(!kinds(&sandbox, "bare.aft").contains(&Kind::PATHS));
     assert!(kinds(&sandbox, "shared.aft").contains(&Kind::PATHS));
+    // The run was counted while its input was there.
+    assert!(!kinds(&sandbox, "hello.aft").contains(&Kind::COUNTS));
+    let counted = |name| {
+        sandbox
+            .ok(&format!("profile {name} --by edge --format csv"))
+            .stdout
+    };
+    assert_eq!(counted("shared.aft"), counted("hello.aft"));
     // A recording that cannot be stripped leaves no copy.
     sandbox.run("record -o new.aft hello.wat");
     let words = "strip --inputs new.aft -o none.aft";

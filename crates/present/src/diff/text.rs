@@ -522,7 +522,9 @@ fn line_counts(
             text,
         ]);
     }
-    table.write(out, scene.style, |_| Paint::Plain)?;
+    if !own.is_empty() {
+        table.write(out, scene.style, |_| Paint::Plain)?;
+    }
     if own.len() > top {
         let more = grouped((own.len() - top) as u64);
         writeln!(out, "… and {more} more: --limit N")?;

@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::slice;
 
-use afterimage_analyses::why::{Printed, Spot, Stream};
+use afterimage_analyses::why::{Printed, Put, Spot, Stream};
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyDeath, WhyFrame, grouped};
 use afterimage_program::{BlockEnd, Callee};
@@ -134,12 +134,79 @@ pub fn of_wrong_type(
     Ok(death(what, Some(message), &frames[own..]))
 }
 
+/// Whether a function runs all tests of a Rust test program.
+pub fn is_libtest(scene: &Scene<'_, '_>, function: FuncId) -> bool {
+    scene
+        .names
+        .function(function)
+        .starts_with("test::test_main")
+}
+
+/// Explains that a Rust test returned an error, which libtest printed. If several tests did, the
+/// last one counts. Returns `None` if no such report is found at the end of standard error.
+fn failed_test(scene: &Scene<'_, '_>) -> Result<Option<WhyDeath>> {
+    let mut report = VecDeque::new();
+    let mut test: Option<Call> = None;
+    for put in last_printed(scene)?.iter().rev().take(REPORTS) {
+        let held = put.open(&scene.host)?;
+        let time = held.caller(&scene.host)?.time;
+        match test {
+            // The parts of the report, the last first.
+            Some(test) if time <= test.time => break,
+            Some(_) => {}
+            None => {
+                let (open, _) = calls(scene.values, time, CALLS)?;
+                let name = |call: &Call| scene.names.function(call.function);
+                let judges = |call: &Call| name(call).starts_with("test::assert_test_result");
+                let Some(judge) = open.iter().position(judges) else {
+                    continue;
+                };
+                test = open.get(judge + 1).copied();
+            }
+        }
+        report.push_front(put.bytes(&held, &scene.host, put.before, put.bytes)?);
+    }
+    let Some(test) = test else {
+        return Ok(None);
+    };
+    let Some(caller) = scene.values.at(test.time)? else {
+        return Ok(None);
+    };
+    // The test returned just before, unless it was inlined into its caller.
+    let returned = scene.values.at(caller.time.saturating_sub(1))?;
+    let mut place = None;
+    for instance in returned.into_iter().chain([caller]) {
+        let found = scene.place(scene.walk().end_spot(instance)?)?;
+        if !found.library && found.source.is_some() {
+            place = Some(found);
+            break;
+        }
+    }
+    let printed = Vec::from(report).concat();
+    let printed = String::from_utf8_lossy(&printed);
+    let error = printed.strip_prefix("Error: ");
+    Ok(place.zip(error).map(|(place, error)| WhyDeath {
+        what: "the test returned an error".to_owned(),
+        message: Some(error.trim_end().to_owned()),
+        place,
+        inlined: None,
+        called_from: None,
+    }))
+}
+
+/// The maximum number of writes to standard error to examine for a report.
+const REPORTS: usize = 256;
+
 /// Explains that `main` returned a failure code, although nothing killed the run. Returns `None` if
-/// no return of `main` is found near the end of the run.
+/// no return of `main` is found near the end of the run. For a test program, explains that a test
+/// returned an error.
 ///
 /// # Errors
 /// If the recording is damaged.
 pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<WhyDeath>> {
+    if let Some(told) = failed_test(scene)? {
+        return Ok(Some(told));
+    }
     let mut libraries = HashSet::new();
     let (mut time, mut left) = (ended, BLOCKS);
     while time > 0 && left > 0 {
@@ -245,8 +312,8 @@ fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDea
     })
 }
 
-/// Returns the end of the output that the nodes executed after a time wrote to standard error.
-fn printed_since(scene: &Scene<'_, '_>, since: u64) -> Result<String> {
+/// Returns the last writes to standard error, of up to [`LOOKED_AT`] bytes and one write more.
+fn last_printed(scene: &Scene<'_, '_>) -> Result<VecDeque<Put>> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
     let (mut last, mut bytes) = (VecDeque::new(), 0);
@@ -258,8 +325,13 @@ fn printed_since(scene: &Scene<'_, '_>, since: u64) -> Result<String> {
             last.pop_front();
         }
     }
+    Ok(last)
+}
+
+/// Returns the end of the output that the nodes executed after a time wrote to standard error.
+fn printed_since(scene: &Scene<'_, '_>, since: u64) -> Result<String> {
     let mut all = VecDeque::new();
-    for put in last.iter().rev() {
+    for put in last_printed(scene)?.iter().rev() {
         let held = put.open(&scene.host)?;
         if held.caller(&scene.host)?.time <= since {
             break;

@@ -131,6 +131,51 @@ fn random_numbers_are_the_same_with_the_same_seed() {
     }
 }
 
+/// Asks for random numbers, then reads 8 bytes of standard input.
+const DRAWS_AND_READS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\40\00\00\00\08\00\00\00")
+  (func (export "_start")
+    (drop (call $random (i32.const 128) (i32.const 32)))
+    (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 16)))
+    (i64.store (i32.const 256) (i64.add (i64.load (i32.const 64)) (i64.load (i32.const 128))))))"#;
+
+#[test]
+fn random_numbers_do_not_hide_the_input_that_differs() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("app.wasm", DRAWS_AND_READS);
+    for (name, seed, input) in [
+        ("a", 1, "count 7"),
+        ("b", 2, "count 9"),
+        ("c", 1, "count 9"),
+        ("d", 2, "count 7"),
+    ] {
+        sandbox.shell(&format!(
+            "printf '{input}' | $AFTERIMAGE record --seed {seed} -o {name}.aft app.wasm"
+        ));
+    }
+    let random = "the runs received different random numbers (record both with the same --seed";
+    for (other, said) in [
+        (
+            "b",
+            Some("host call 2, fd_read: \"7\" and \"9\" from byte 6 on"),
+        ),
+        ("c", None),
+        (
+            "d",
+            Some("apart from these, the host gave both runs the same"),
+        ),
+    ] {
+        let ran = sandbox.run(&format!("diff a.aft {other}.aft"));
+        assert_eq!(ran.stderr.contains(random), said.is_some(), "{ran:?}");
+        // Messages are wrapped.
+        let words = Vec::from_iter(ran.stderr.split_whitespace()).join(" ");
+        assert!(said.is_none_or(|said| words.contains(said)), "{ran:?}");
+    }
+}
+
 #[test]
 fn it_is_said_that_versions_were_recorded_otherwise() {
     let sandbox = Sandbox::new();
