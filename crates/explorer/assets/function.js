@@ -157,7 +157,7 @@ async function parameters(id, first, last) {
   // The caller is needed to find the result.
   const { doc } = await ask("state", { at: `${id}#${first}`, depth: 2 }, "call");
   const { variables, locals } = doc.frames[0];
-  const wanted = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => one.name);
+  const wanted = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name && !one.inlined && !one.shadowed).map((/** @type {any} */ one) => one.name);
   if (!wanted.length && locals?.some((/** @type {any} */ one) => one.parameter)) return unnamed(id, first, last);
   const found = await Promise.all(wanted.map(async (/** @type {string} */ name) => {
     const held = await ask("values", { at: id, var: name, instances: `${first}..${last}`, limit: PAGE }).catch(() => null);
