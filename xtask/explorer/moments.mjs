@@ -115,6 +115,27 @@ async function whole(page) {
   has("its origin", await page.locator(".why .chain").innerText(), "scopes.rs:16");
 }
 
+/** A range lists the user's own functions, and a range that is refused leaves no counts of another one. */
+async function ranges(page) {
+  for (const [view, list] of [["overview", ".part-hot"], ["timeline", ".timeline"], ["function", ".function"]]) {
+    await visit(page, `#view=${view}&from=20&to=2000`);
+    const names = await page.locator(`${list} table.list tbody td:first-child`).allInnerTexts();
+    same(`functions of a range in ${view}`, names.slice().sort().join(), "scopes::deep,scopes::main,scopes::work");
+  }
+  await visit(page, "#view=source&from=20&to=2000");
+  if (!await page.locator(".whole-run").isVisible()) wrong.push("the list of files does not say that it counts the whole run");
+  await visit(page, "#view=source&from=2000&to=20");
+  has("a range that ends before it begins", await page.locator(".source").innerText(), "No answer");
+  if (await page.locator(".tag.range").count()) wrong.push("a refused range leaves the counts of another one");
+  // The browser reports the refusal in the console.
+  const at = wrong.findIndex((one) => one.includes("422") && one.includes("t%3D2000"));
+  if (at >= 0) wrong.splice(at, 1);
+  // A file without text shows its own lines.
+  const file = await page.evaluate(async () => (await (await fetch("api/files")).json()).files.find((one) => one.library && one.executed).file);
+  await visit(page, `#view=source&file=${encodeURIComponent(file)}`);
+  if (await page.locator(".tag", { hasText: "instructions" }).count()) wrong.push("a file without text shows the instructions of a function");
+}
+
 /** Without lines, the moves are by statement, and each local can be asked about. */
 async function withoutLines() {
   const page = await open(browser, plainUrl, { hash: at("@0x37#1") });
@@ -131,7 +152,7 @@ async function withoutLines() {
 
 const page = await open(browser, url, { hash: at("start") });
 await settled(page);
-for (const check of [hidden, writes, conditions, history, whole]) await check(page).catch((error) => wrong.push(`${check.name}: ${error.stack}`));
+for (const check of [hidden, writes, conditions, history, whole, ranges]) await check(page).catch((error) => wrong.push(`${check.name}: ${error.stack}`));
 await page.context().close();
 await withoutLines().catch((error) => wrong.push(error.stack));
 await browser.close();
