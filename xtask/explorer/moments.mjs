@@ -136,6 +136,17 @@ async function ranges(page) {
   if (await page.locator(".tag", { hasText: "instructions" }).count()) wrong.push("a file without text shows the instructions of a function");
 }
 
+/** The button of a long line that never ran does not cover the line. */
+async function never(page) {
+  await visit(page, at("scopes.rs:33#1"));
+  const row = page.locator(".row.never", { hasText: "a line that never runs" });
+  const [line, button] = [await row.locator(".line").boundingBox(), await row.locator(".whynot").boundingBox()];
+  if (line.x + line.width > button.x) wrong.push("why not? covers the text of its line");
+  await row.locator(".whynot").click();
+  await settled(page);
+  has("why a line did not run", await page.locator(".why").innerText(), "This branch was executed 1 time and never went there");
+}
+
 /** Without lines, the moves are by statement, and each local can be asked about. */
 async function withoutLines() {
   const page = await open(browser, plainUrl, { hash: at("@0x37#1") });
@@ -152,7 +163,7 @@ async function withoutLines() {
 
 const page = await open(browser, url, { hash: at("start") });
 await settled(page);
-for (const check of [hidden, writes, conditions, history, whole, ranges]) await check(page).catch((error) => wrong.push(`${check.name}: ${error.stack}`));
+for (const check of [hidden, writes, conditions, history, whole, ranges, never]) await check(page).catch((error) => wrong.push(`${check.name}: ${error.stack}`));
 await page.context().close();
 await withoutLines().catch((error) => wrong.push(error.stack));
 await browser.close();

@@ -33,5 +33,12 @@ fn main() {
         sum = sum.wrapping_mul(31) ^ i;
         i += 1;
     }
-    println!("{result} {n} {} {}", black_box(sum), TOTAL.load(Ordering::Relaxed));
+    println!(
+        "{result} {n} {} {}",
+        black_box(sum),
+        TOTAL.load(Ordering::Relaxed)
+    );
+    if n > 1000 {
+        println!("{n}"); // a line that never runs, and that is so long that a button at the end of the pane would cover the end of its text
+    }
 }
