@@ -61,8 +61,8 @@ function variables() {
   if (!all.length) {
     const locals = own.locals ?? [];
     return h("div", null, own.why && h("p.note", null, own.why), locals.length ? h("table.variables", { "aria-label": `Locals of ${plain(own.function.name)}` }, h("tbody", null, locals.map((/** @type {any} */ local) =>
-      // A question can name only a local with a name of its own.
-      local.name && local.text && locals.filter((/** @type {any} */ other) => other.name === local.name).length === 1 ? row({ name: local.name, type: local.type, parameter: local.parameter, value: local.text }, own, false)
+      // A question can name only a local with a name of its own, which is also a name in expressions.
+      /^[A-Za-z_]\w*$/.test(local.name ?? "") && local.text && locals.filter((/** @type {any} */ other) => other.name === local.name).length === 1 ? row({ name: local.name, type: local.type, parameter: local.parameter, value: local.text }, own, false)
         : h("tr", null, h("th", { scope: "row" }, local.name ?? `local ${local.index}`), h("td.value", null, local.text ?? "not known")))))
       : empty("This function has no variables here."));
   }
@@ -80,7 +80,7 @@ function row(one, own, writes = true, several = false) {
   const moves = (/** @type {1 | -1} */ step, /** @type {string} */ sign) => { const title = `${step > 0 ? "Next" : "Last"} write of ${one.name}`; return h("button.quiet.icon", { type: "button", title, "aria-label": title, onclick: () => { go({ about: `var:${one.name}` }, true); void write(step, one.name); } }, sign); };
   const named = one.name && !one.shadowed && !several;
   return h("tr", { class: named && focus.about === `var:${one.name}` ? "on" : null, "data-variable": named ? one.name : null }, h("th", { scope: "row", title: one.type }, one.name || "_", one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
-    h("td.value", null, named ? value(one, asked) : short(one.value, 90) || h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
+    h("td.value", null, named ? value(one, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
       one.inlined && h("span.soft.of", null, ` of ${one.inlined}`), one.shadowed && h("span.soft.shadowed", null, " (hidden by an inner variable)"), several && !one.shadowed && h("span.soft", null, " (one of several with this name)")),
     h("td.acts", null, named && writes && one.value ? [moves(-1, "↤"), moves(1, "↦")] : null));
 }
