@@ -41,7 +41,8 @@ pub(crate) struct Early<'a> {
     path: OnceCell<RecordedPath>,
 }
 
-/// Passes a recording to `ask` if it has snapshots and the path that a run wrote, but no values.
+/// Passes a recording to `ask` if it has its inputs, snapshots and the path that a run wrote, but no
+/// values.
 /// Returns `None` for other recordings.
 ///
 /// # Errors
@@ -52,6 +53,10 @@ pub(crate) fn early<T>(
 ) -> Result<Option<T>> {
     let file = session.newest();
     if file.last(Kind::VALUES_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(None);
+    }
+    // Without the program's inputs, the run cannot be followed, and its whole path is in the file.
+    if file.meta()?.is_without_inputs() {
         return Ok(None);
     }
     let Some(snapshots) = session.snapshots()? else {
