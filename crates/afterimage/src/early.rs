@@ -41,8 +41,7 @@ pub(crate) struct Early<'a> {
     path: OnceCell<RecordedPath>,
 }
 
-/// Passes a recording to `ask` if it has its inputs, snapshots and the path that a run wrote, but no
-/// values.
+/// Passes a recording to `ask` if it has snapshots and the path that a run wrote, but no values.
 /// Returns `None` for other recordings.
 ///
 /// # Errors
@@ -53,10 +52,6 @@ pub(crate) fn early<T>(
 ) -> Result<Option<T>> {
     let file = session.newest();
     if file.last(Kind::VALUES_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
-        return Ok(None);
-    }
-    // Without the program's inputs, the run cannot be followed, and its whole path is in the file.
-    if file.meta()?.is_without_inputs() {
         return Ok(None);
     }
     let Some(snapshots) = session.snapshots()? else {
@@ -334,7 +329,8 @@ pub enum Snapshotting {
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
 /// written. Returns `None` if there are snapshots already, or if they cannot be made in this way.
-/// The reason may be the program, or that the run did not write its path to the file.
+/// The reason may be the program, that its inputs were removed, or that the run did not write its
+/// path to the file.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
@@ -350,6 +346,9 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
             return Ok(None);
         }
         let file = session.newest();
+        if file.meta()?.is_without_inputs() {
+            return Ok(None);
+        }
         break match how {
             Snapshotting::Executed(spacing) => {
                 // The data that another process added in the meantime may contain the snapshots.
