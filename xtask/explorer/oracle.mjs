@@ -72,8 +72,8 @@ async function compare(page) {
       file: document.querySelector("[data-file][aria-current=true]")?.dataset.file ?? null,
       counts: [...document.querySelectorAll(".row[id]")].map((row) => [Number(row.id.slice(5)), row.querySelector(".count").textContent]),
       state: command("#dock"), frame: frame?.querySelector(".number")?.textContent ?? null,
-      variables: [...document.querySelectorAll("table.variables tr[data-variable]")].map((row) => [row.dataset.variable, row.querySelector(".type")?.textContent, row.querySelector(".value .link")?.textContent ?? null]),
-      locals: [...document.querySelectorAll("#dock table.variables:not([aria-label]) tr")].map((row) => [row.cells[0].textContent, row.cells[1].textContent]),
+      variables: [...document.querySelectorAll('table.variables[aria-label^="Variables of"] tr')].map((row) => [row.querySelector("th").firstChild.textContent, row.querySelector(".type")?.textContent, row.querySelector(".value .link, .value .shown")?.textContent ?? null]),
+      locals: [...document.querySelectorAll('#dock table.variables[aria-label^="Locals of"] tr')].map((row) => [row.cells[0].textContent, row.cells[1].textContent]),
       instructions: [...document.querySelectorAll(".wat-row")].map((row) => [row.querySelector(".offset").textContent, row.querySelector(".count").textContent]),
       why: document.querySelector(".view-why .chain") && command(".view-why"), values: [...document.querySelectorAll(".view-why .chain .val[title]")].map((one) => one.title), places: texts(".view-why .chain .place .where"),
       hot: command(".part-hot"), functions: cells(".part-hot tbody tr"),
@@ -143,9 +143,9 @@ const click = async (what) => { const all = page.locator(what).filter({ visible:
 const step = async (keys) => { await page.keyboard.press("2"); await settled(page); await page.keyboard.press(one(keys)); };
 const acts = [
   () => hash({ view: "source", at: moment() }),
-  // Without line tables there is no next line.
-  () => step(lines.length ? ["n", "s", "f", "N", "S", "F", "c", "C", "u", "d"] : ["u", "d", "F"]),
-  () => step(lines.length ? ["n", "s", "c", "N"] : ["u"]),
+  // Without line tables, the moves are by statement.
+  () => step(["n", "s", "f", "N", "S", "F", "c", "C", "u", "d"]),
+  () => step(["n", "s", "c", "N"]),
   () => click("table.variables .value button.link"),
   () => click(".chain .place, .chain .unfold"),
   () => click("button.operand"),

@@ -93,6 +93,9 @@ fn check(browser: &Browser, tool: &Path, folder: &Path, kept: bool) -> Result<bo
     let hostile = Page::of(tool, &recordings::hostile(tool, folder)?)?;
     is_well &= browser.run("check.mjs", &[&page.url, &hostile.url], &[&shown])?;
     println!("pictures of all views: {shown}");
+    let scopes = Page::of(tool, &recordings::scopes(tool, folder)?)?;
+    let fib = Page::of(tool, &recordings::fib(tool, folder)?)?;
+    is_well &= browser.run("moments.mjs", &[&scopes.url, &fib.url], &[&shown])?;
     let program = tool.display().to_string();
     let inside = folder.display().to_string();
     for recording in recordings::several(tool, folder)? {

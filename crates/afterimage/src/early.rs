@@ -329,7 +329,8 @@ pub enum Snapshotting {
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
 /// written. Returns `None` if there are snapshots already, or if they cannot be made in this way.
-/// The reason may be the program, or that the run did not write its path to the file.
+/// The reason may be the program, that its inputs were removed, or that the run did not write its
+/// path to the file.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.
@@ -345,6 +346,9 @@ pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<O
             return Ok(None);
         }
         let file = session.newest();
+        if file.meta()?.is_without_inputs() {
+            return Ok(None);
+        }
         break match how {
             Snapshotting::Executed(spacing) => {
                 // The data that another process added in the meantime may contain the snapshots.

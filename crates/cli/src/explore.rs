@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let explorer = Explorer::open(&arguments.file, options)?;
     let url = match &arguments.at {
-        Some(at) => explorer.url_at(at),
+        Some(at) => explorer.url_at(at)?,
         None => explorer.url(),
     };
     print(|out| Ok(writeln!(out, "{url}")?))?;

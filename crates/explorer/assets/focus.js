@@ -131,8 +131,21 @@ export const called = (moment) => (moment.arrives ? `${moment.line}#${moment.arr
 /** Returns the question for the name of a moment. @param {number} t @param {number | null} offset @returns {[string, Record<string, any>]} */
 export const namedAt = (t, offset) => ["moment", { at: `t=${t}`, offset: offset ?? undefined }];
 
-/** Returns the question for the stack and its variables. @param {string} at @returns {[string, Record<string, any>]} */
-export const stateAt = (at) => ["state", { at, depth: 24 }];
+/** The number of activations to ask for, the innermost first. */
+const DEPTH = 24;
+/** Returns the question for the stack and its variables. @param {string} at @param {number} [depth] @returns {[string, Record<string, any>]} */
+export const stateAt = (at, depth = DEPTH) => ["state", { at, depth }];
+
+/** Shows more of the call stack, until the moment changes. */
+export async function deeper() {
+  const at = focus.at;
+  if (!at || !known.state) return;
+  const state = await ask(...stateAt(at, known.state.frames.length * 10), "state");
+  if (focus.at !== at) return;
+  known.state = state.doc;
+  known.answer = state;
+  tell();
+}
 
 /** Returns the question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] @param {{ from?: string, to?: string }} [range] @returns {[string, Record<string, any>]} */
 export const executionsOf = ({ file, line }, by, range = {}) => ["executions", { at: `${file}:${line}`, limit: 2000, by, ...range }];

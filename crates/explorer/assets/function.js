@@ -4,7 +4,11 @@ import { answered, choice, counted, empty, failed, fill, grouped, h, loading, pa
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { graph } from "./graph.js";
 import { named } from "./names.js";
-import { blocks, sums } from "./overview.js";
+import { blocks, inRange } from "./overview.js";
+import { files } from "./source.js";
+
+/** The maximum number of callers and callees to show. */
+const OTHERS = 200;
 
 let key = "";
 let part = "flow";
@@ -44,12 +48,13 @@ async function show(into, name) {
     const body = h("div.body", null, loading());
     const stretched = await (early ? early.then((all) => all[3]) : ranged(id));
     if (isOld()) return;
-    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, 8).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, named(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); });
+    const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, OTHERS).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, named(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); }).concat(rows.length > OTHERS ? [h("li.soft", null, `and ${grouped(rows.length - OTHERS)} more`)] : []);
+    const who = (/** @type {string} */ title, /** @type {any[]} */ rows, /** @type {string} */ side) => h("div.who", null, h("h3", null, `${title}${often}`, rows.length > 1 && ` (${grouped(rows.length)})`), h("ul", { tabindex: rows.length > 5 ? 0 : null, "aria-label": title }, rows.length ? several(rows, side) : h("li.soft", null, "nobody")));
     // With a range, the counts are for the range. The callers and callees are for the whole run, so they have no counts then.
     const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
       : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
     const often = stretched ? " in the whole run" : "";
-    const figures = h("div.figures", null, numbers, h("div.who", null, h("h3", null, `Called by${often}`), h("ul", null, several(callers, "caller"))), h("div.who", null, h("h3", null, `Calls${often}`), h("ul", null, callees.length ? several(callees, "callee") : h("li.soft", null, "nobody"))));
+    const figures = h("div.figures", null, numbers, who("Called by", callers, "caller"), who("Calls", callees, "callee"));
     fill(into, h("div.function", null, h("div.title", null, h("h1", null, named(own.function.name)), choice("What to show", [["flow", "Control flow"], ["paths", "Paths"], ["calls", "Calls"]], part, (value) => { part = value; void look(); })),
       figures,
       body, stretched ? null : answered(all)));
@@ -60,7 +65,14 @@ async function show(into, name) {
       try { await (part === "flow" ? flow(body, answers ?? drawn(id)) : part === "paths" ? paths(body, id) : calls(body, id, own)); } catch (error) { if (!(error instanceof Superseded)) fill(body, failed(error)); }
     };
     await look();
-  } catch (error) { if (!(error instanceof Superseded) && !isOld()) fill(into, failed(error)); }
+  } catch (error) { if (!(error instanceof Superseded) && !isOld()) fill(into, failed(error), await inlined(error)); }
+}
+
+/** Returns a button that leads to the source of a function whose calls were all inlined. The refusal names its line. @param {any} error */
+async function inlined(error) {
+  const [, name, line] = /declared at (.+):(\d+), has no code of its own/.exec(String(error?.message)) ?? [];
+  const file = name && (await files()).find((one) => one.name === name)?.file;
+  return file ? h("p.note", null, h("button", { type: "button", onclick: () => go({ view: "source", file, line }) }, "Its source")) : null;
 }
 
 /** @param {string} what @param {number} n */
@@ -77,9 +89,8 @@ async function list(into) {
   const none = empty("No function of your own code was executed.");
   try {
     if (focus.from && focus.to) {
-      const part = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "functions");
+      const { answer: part, total, functions } = await inRange(code, "functions");
       if (!isHere(into)) return;
-      const { total, functions } = sums(part.text);
       return fill(into, h("div.function", null, head, stretch(), functions.length ? blocks(total, functions.slice(0, 500)) : none, answered(part)));
     }
     const all = await ask("profile", { sort: "instructions", code }, "functions");
@@ -157,7 +168,7 @@ async function parameters(id, first, last) {
   // The caller is needed to find the result.
   const { doc } = await ask("state", { at: `${id}#${first}`, depth: 2 }, "call");
   const { variables, locals } = doc.frames[0];
-  const wanted = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name).map((/** @type {any} */ one) => one.name);
+  const wanted = (variables ?? []).filter((/** @type {any} */ one) => one.parameter && one.name && !one.inlined && !one.shadowed).map((/** @type {any} */ one) => one.name);
   if (!wanted.length && locals?.some((/** @type {any} */ one) => one.parameter)) return unnamed(id, first, last);
   const found = await Promise.all(wanted.map(async (/** @type {string} */ name) => {
     const held = await ask("values", { at: id, var: name, instances: `${first}..${last}`, limit: PAGE }).catch(() => null);

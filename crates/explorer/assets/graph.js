@@ -1,7 +1,9 @@
 /** Draws a control-flow graph: blocks in layers, and edges with their counts. */
-import { grouped, h, svg } from "./dom.js";
+import { base, grouped, h, svg } from "./dom.js";
 
 const [WIDE, HIGH, GAP, LEVEL] = [132, 38, 26, 46];
+/** The maximum length of the place of a block, in characters. */
+const LABEL = 13;
 
 /**
  * @param {any} shape @param {any[]} blocks @param {any[]} edges @param {(offset: number) => void} open
@@ -10,6 +12,7 @@ export function graph(shape, blocks, edges, open) {
   const counts = new Map(blocks.map((row) => [row.block, row]));
   const taken = new Map(edges.map((row) => [row.edge, row.count]));
   const most = Math.max(1, ...blocks.map((row) => row.count));
+  const own = counts.get(shape.root)?.source?.file;
   const nodes = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit" || shape.edges.some((/** @type {any} */ edge) => edge.to === one.block));
   if (nodes.length > 400) return h("p.note", null, `The function has ${grouped(nodes.length)} blocks: too many for a picture. The counts are in Source, line by line.`);
   // The layer of a block is the length of the longest path to it without back edges. Without back edges, the search ends.
@@ -61,10 +64,12 @@ export function graph(shape, blocks, edges, open) {
     const { x, y } = place(one.block);
     const row = counts.get(one.block);
     const isExit = one.kind === "exit";
-    const line = row?.source ? `line ${row.source.line}` : one.kind;
+    // Lines of inlined code are in other files.
+    const stands = row?.source && (row.source.file === own ? `line ${row.source.line}` : `${base(row.source.file)}:${row.source.line}`);
+    const line = !stands ? one.kind : stands.length > LABEL ? `…${stands.slice(1 - LABEL)}` : stands;
     const act = () => { if (row?.count) open(one.offset); };
     const group = svg("g", { class: `block${row && !row.count ? " cold" : ""}${isExit ? " exit" : ""}`, transform: `translate(${x - WIDE / 2} ${y})`, tabindex: isExit ? null : 0, role: isExit ? null : "button", onclick: act, onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") act(); } },
-      svg("title", {}, `block ${one.block}, ends with ${one.end}${row ? `, executed ${grouped(row.count)} times` : ""}`), svg("rect", { width: WIDE, height: HIGH, rx: 6 }));
+      svg("title", {}, `block ${one.block}, ends with ${one.end}${row ? `, executed ${grouped(row.count)} times` : ""}${row?.source ? `, ${row.source.file}:${row.source.line}` : ""}`), svg("rect", { width: WIDE, height: HIGH, rx: 6 }));
     if (row?.count) group.append(svg("rect", { width: 4, height: HIGH, rx: 2, class: "hot", opacity: 0.15 + 0.85 * Math.sqrt(row.count / most) }));
     group.append(svg("text", { x: 12, y: 15, class: "what" }, isExit ? "exit" : `${one.block} · ${line}`), svg("text", { x: 12, y: 30, class: "many" }, isExit ? "" : row ? `${grouped(row.count)}×` : ""));
     drawn.append(group);

@@ -148,7 +148,11 @@ function view() {
 /** Data for measurements: the times from question to answer in milliseconds, and whether a question waits. */
 const latencies = /** @type {number[]} */ ([]);
 Object.assign(window, { afterimage: { latencies, busy } });
-onanswer((_, ms) => latencies.push(ms));
+onanswer((_, ms) => {
+  latencies.push(ms);
+  // The answer is shown: no question of this page is being answered any more.
+  if (busy() <= 1) fill(status);
+});
 
 async function begin() {
   try {

@@ -1,7 +1,8 @@
 /** Moves through the run by line, execution or write, forward and backward. */
 import { ask, askAhead, Superseded } from "./api.js";
-import { h } from "./dom.js";
+import { counted, grouped, h } from "./dom.js";
 import { called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
+import { files } from "./source.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
 export function say(text) {
@@ -26,12 +27,45 @@ async function moved(move) {
  */
 export const line = (back, over) => moved(async () => {
   latest = BY_LINE.find((one) => one.back === back && one.over === over) ?? latest;
-  const next = await neighbour(back, over, (command, options) => ask(command, options, "move"));
+  const next = await (await hasLines() ? neighbour(back, over, moving) : statement(back, over));
   if (!next) return say(back ? "The run began here." : "The run ended here.");
   await goto(next.t, next.offset);
 });
 
 /** @typedef {(command: string, options: Record<string, any>) => Promise<import("./api.js").Answer>} Asks */
+/** @type {Asks} */
+const moving = (command, options) => ask(command, options, "move");
+
+/** Whether the program has line tables. Without them, the moves are by statement. */
+const hasLines = async () => (await files()).length > 0;
+
+/** Returns the next statement, or the previous one. @param {boolean} back @param {boolean} over */
+async function statement(back, over) {
+  const { t, offset } = known.moment;
+  const { rows } = await moving("trace", { level: "statement", from: focus.at, reverse: back, limit: 4 });
+  // A moment without an operator is the beginning of its block.
+  const at = offset ?? -1;
+  const next = rows.find((row) => row.offset !== null && (back ? row.t < t || (row.t === t && row.offset < at) : row.t > t || (row.t === t && row.offset > at)));
+  if (!next || !over) return next;
+  const named = await moving(...namedAt(next.t, next.offset));
+  const { frames, open } = (await moving(...stateAt(called(named.doc), 1))).doc;
+  const inside = open - known.state.open;
+  if (inside <= 0 || !frames.length) return next;
+  // The statement is in a call that this function makes: go to the call, or to its return.
+  const deep = (await moving(...stateAt(called(named.doc), inside + 1))).doc.frames;
+  if (back) return deep[inside];
+  const end = await ended(deep[inside - 1]);
+  return end === null ? null : (await moving("trace", { level: "statement", from: `t=${end + 1}`, limit: 1 })).rows[0];
+}
+
+/** Returns the time at which an activation ended, or null if the run ended in it. @param {any} one */
+async function ended(one) {
+  const id = `func[${one.function.index}]`;
+  const by = await moving("executions", { at: id, by: `t=${one.entered_t}`, limit: 1 });
+  const call = await moving("calls", { function: id, call: by.doc.by });
+  const end = call.doc.stack[0].end_t;
+  return end === null || end >= known.moment.length ? null : end;
+}
 
 /** Returns the next line of the trace, or the previous one. @param {boolean} back @param {boolean} over @param {Asks} asks */
 async function neighbour(back, over, asks) {
@@ -79,41 +113,48 @@ onmoment(() => requestAnimationFrame(() => setTimeout(() => void foresee())));
 export const out = (back) => moved(async () => {
   const frames = known.state.frames;
   const own = frame();
-  const outer = frames.find((/** @type {any} */ one) => one.number > own.number && !one.library && one.source);
-  if (!outer) return say("No function of your own code called this one.");
+  const lines = await hasLines();
+  const outer = frames.find((/** @type {any} */ one) => one.number > own.number && !one.library && (one.source || !lines));
+  if (!outer) return say(known.state.open > frames.length ? `None of the ${grouped(frames.length)} innermost activations is a caller in your own code: show more of the call stack.` : "No function of your own code called this one.");
   if (back) return goto(outer.t, outer.offset);
   const inner = frames.find((/** @type {any} */ one) => one.number === outer.number - 1);
-  const by = await ask("executions", { at: `func[${inner.function.index}]`, by: `t=${inner.entered_t}`, limit: 1 }, "move");
-  const call = await ask("calls", { function: `func[${inner.function.index}]`, call: by.doc.by }, "move");
-  const end = call.doc.stack[0].end_t;
-  if (end === null || end >= known.moment.length) return say("The call did not return: the run ended in it.");
-  const { rows } = await ask("trace", { level: "line", "no-variables": true, from: `t=${end + 1}`, limit: 1 }, "move");
+  const end = await ended(inner);
+  if (end === null) return say("The call did not return: the run ended in it.");
+  const { rows } = await moving("trace", { level: lines ? "line" : "statement", "no-variables": lines, from: `t=${end + 1}`, limit: 1 });
   if (!rows.length) return say("The run ended before another line was executed.");
   await goto(rows[0].t, rows[0].offset);
 });
 
-/** Returns the selected line in the form that commands take. */
-export const here = () => (known.moment?.line && !focus.line ? known.moment.line : focus.line && focus.file ? `${focus.file}:${focus.line}` : known.moment?.line);
+/** Returns the place of the moment in the form that commands take: its line or, without one, its operator. */
+export const place = () => known.moment?.line ?? (known.state?.frames.length ? `@0x${known.state.frames[0].offset.toString(16)}` : null);
+/** Returns the selected line, or the place of the moment, in the form that commands take. */
+const here = () => (focus.line && focus.file ? `${focus.file}:${focus.line}` : place());
 
 /** Moves to the next execution of the line, or to the previous one. @param {1 | -1} step @param {string} [where] a condition @param {string} [place] */
 export const execution = (step, where, place) => moved(async () => {
   const at = place ?? here();
   if (!at) return say("No line is known here.");
+  const { doc } = await moving("executions", { at, by: `t=${known.moment.t}`, limit: 1 });
+  // The number of the execution at the moment, if the moment is one.
+  const onIt = at.startsWith("@") ? doc.by : known.moment.arrives && known.moment.line && at.endsWith(known.moment.line) ? known.moment.arrival : null;
+  const number = onIt !== null ? onIt + step : step > 0 ? doc.by + 1 : doc.by;
+  const what = at.startsWith("@") ? "This instruction" : "This line";
+  if (number < 1) return say(`${what} was not executed before.`);
+  if (number > doc.count) return say(`${what} is not executed again.`);
   if (where) {
-    const all = await ask("values", { at, where, limit: 100000 }, "move");
-    const other = step > 0
-      ? all.doc.instances.find((/** @type {any} */ one) => one.t > known.moment.t)
-      : all.doc.instances.findLast((/** @type {any} */ one) => one.t < known.moment.t);
-    if (!other) return say(`${where} never holds ${step > 0 ? "after" : "before"} this moment.`);
-    return go({ at: `${at}#${other.number}` });
+    const all = await moving("values", { at, where, ...(step > 0 ? { instances: `${number}..${doc.count}`, first: true } : { instances: `1..${number}`, last: true }) });
+    const [other] = all.doc.instances;
+    return other ? go({ at: `${at}#${other.number}` }) : say(nowhere(all.doc, step > 0 ? " after this moment" : " before this moment"));
   }
-  const { doc } = await ask("executions", { at, by: `t=${known.moment.t}`, limit: 1 }, "move");
-  const onIt = known.moment.arrives && known.moment.line && at.endsWith(known.moment.line);
-  const number = onIt ? known.moment.arrival + step : step > 0 ? doc.by + 1 : doc.by;
-  if (number < 1) return say("This line was not executed before.");
-  if (number > doc.count) return say("This line is not executed again.");
   go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
 });
+
+/** Says that a condition holds nowhere, as far as its values are known. @param {any} doc @param {string} when */
+export function nowhere(doc, when) {
+  const unknown = doc.unknown.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.times, 0);
+  if (!unknown) return `${doc.condition} never holds${when}.`;
+  return `${doc.condition} is unknown at ${unknown < doc.looked_at ? `${grouped(unknown)} of ` : ""}${counted(doc.looked_at, "execution")}${when}${unknown < doc.looked_at ? ", and holds at none of the others" : ""}: ${doc.unknown[0].unavailable ?? doc.unknown[0].why ?? "not known"}.`;
+}
 
 /** Returns the current variable: the variable that has the focus, or the subject of the question. */
 export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
@@ -121,10 +162,27 @@ export const variable = () => /** @type {HTMLElement | null | undefined} */ (doc
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
-  const { doc } = await ask("memory", { var: name, at: focus.at }, "move");
-  const all = doc.parts.map((/** @type {any} */ part) => (step > 0 ? part.next_write ?? part.next_written : part.written)).filter(Boolean);
-  const best = all.filter((/** @type {any} */ one) => one.t !== undefined && one.t !== null)
-    .sort((/** @type {any} */ a, /** @type {any} */ b) => step * (a.t - b.t))[0];
+  const own = frame();
+  const { t, offset } = known.moment;
+  // An outer activation's variables are known at its call. Their bytes may have been written since.
+  const outer = own?.number > 0 ? called((await moving(...namedAt(own.t, own.offset))).doc) : null;
+  const found = (await moving("memory", { var: name, at: outer ?? focus.at })).doc;
+  const bytes = { memory: found.memory, address: `0x${found.address.toString(16)}..0x${(found.address + found.contents.length / 2 - 1).toString(16)}` };
+  let doc = outer ? (await moving("memory", { ...bytes, at: focus.at })).doc : found;
+  const isHere = (/** @type {any} */ part) => part.next_written?.t === t && part.next_written.offset === offset;
+  if (step > 0 && doc.parts.some(isHere)) {
+    // The moment is right before a write: look further from the next statement on.
+    const { rows } = await moving("trace", { level: "statement", from: focus.at, limit: 4 });
+    const next = rows.find((row) => row.offset !== null && (row.t > t || row.offset > offset));
+    if (!next) return say(`${name} is not written again.`);
+    doc = (await moving("memory", { ...bytes, at: called((await moving(...namedAt(next.t, next.offset))).doc) })).doc;
+  }
+  // Outside of the call, the bytes belong to other variables.
+  const { first_t: first, last_t: last } = found.variable?.call ?? { first_t: 1, last_t: Infinity };
+  const all = doc.parts.map((/** @type {any} */ part) => (step > 0 ? part.next_written : part.written)).filter((/** @type {any} */ one) => one && first <= one.t && one.t <= last);
+  const [best] = all.sort((/** @type {any} */ a, /** @type {any} */ b) => step * (a.t - b.t || a.offset - b.offset));
+  const limits = doc.parts.map((/** @type {any} */ part) => (step > 0 ? part.next_written_after : part.written_before)).filter((/** @type {any} */ one) => one);
+  if (!best && limits.length) return say(step > 0 ? `${name} is not written up to t=${grouped(Math.min(...limits))}; the search ended there.` : `${name} was not written since t=${grouped(Math.max(...limits))}; the search ended there.`);
   if (!best) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
   await goto(best.t, best.offset ?? null);
 });

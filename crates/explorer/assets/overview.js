@@ -156,10 +156,21 @@ async function showHot(into) {
     h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
 }
 
+/**
+ * Returns the functions that were executed in the range, with their blocks. Blocks of inlined calls count for the function that contains them, because only it has code.
+ * @param {string} code @param {string} view
+ */
+export async function inRange(code, view) {
+  const [answer, own] = await Promise.all([ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1, "no-inlined": true }, view), ask("profile", { sort: "instructions", code }, `${view}-own`)]);
+  const { total, functions } = sums(answer.text);
+  // The stack begins in library code, even if the other library code is left out.
+  const names = new Set(own.doc.rows.map((/** @type {any} */ row) => row.function.name));
+  return { answer, total, functions: functions.filter(([name]) => names.has(name) || code === "all") };
+}
+
 /** Shows the functions that were executed in a range of time. @param {HTMLElement} into */
 async function showRange(into) {
-  const answer = await ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1 }, "hot");
-  const { total, functions } = sums(answer.text);
+  const { answer, total, functions } = await inRange(code, "hot");
   fill(into, panel("Hottest functions of the range", whose(code, (value) => { code = value; void part(into, showHot); }),
     blocks(total, functions.slice(0, 14)), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
 }
@@ -172,7 +183,7 @@ export const blocks = (total, functions) => h("table.list", null, h("thead", nul
  * Adds up the blocks of stacks by function.
  * @param {string} text @returns {{ total: number, functions: [string, number, number][] }}
  */
-export function sums(text) {
+function sums(text) {
   /** @type {Map<string, [number, number]>} */
   const all = new Map();
   let total = 0;

@@ -2,6 +2,7 @@
 import { ask, once, Superseded } from "./api.js";
 import { base, counted, fill, grouped, h, visible } from "./dom.js";
 import { focus, go } from "./focus.js";
+import { nowhere } from "./moves.js";
 import { plain } from "./names.js";
 import { files, text as textOf } from "./source.js";
 
@@ -60,7 +61,9 @@ async function moments(query) {
   if (condition) {
     const [, at, where] = condition;
     const { doc } = await ask("values", { at, where, limit: 50 }, "search-where");
-    return doc.instances.map((/** @type {any} */ one) => ({ kind: "value", title: `${at}#${one.number}`, detail: `${one.values.map((/** @type {any} */ value) => `${value.name} = ${value.value}`).join(", ")} · t=${grouped(one.t)} · ${grouped(doc.holds)} of ${grouped(doc.count)}`, act: () => go({ view: "source", at: `${at}#${one.number}`, file: "", line: "" }) }));
+    const unknown = doc.unknown.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.times, 0);
+    if (!doc.instances.length) throw new Error(nowhere(doc, ""));
+    return doc.instances.map((/** @type {any} */ one) => ({ kind: "value", title: `${at}#${one.number}`, detail: `${one.values.map((/** @type {any} */ value) => `${value.name} = ${value.value}`).join(", ")} · t=${grouped(one.t)} · ${grouped(doc.holds)} of ${grouped(doc.count)}${unknown ? `, ${grouped(unknown)} unknown` : ""}`, act: () => go({ view: "source", at: `${at}#${one.number}`, file: "", line: "" }) }));
   }
   if (!/[:#@=%]|^\d|^start$|^end$/.test(query)) return [];
   const { doc } = await ask("moment", { at: query }, "search-moment");

@@ -101,7 +101,8 @@ async function show() {
       const answer = await text(want.file);
       if (isOld()) return;
       const { missing } = answer.doc;
-      if (missing && focus.code !== "lines") return await instructions(parts, missing, h("button", { type: "button", title: "Lines with their counts, without text", onclick: () => go({ code: "lines" }) }, "Lines"));
+      // A file that the user chose shows its own lines, even without their text.
+      if (missing && focus.code !== "lines" && !focus.file) return await instructions(parts, missing, h("button", { type: "button", title: "Lines with their counts, without text", onclick: () => go({ code: "lines" }) }, "Lines"));
       begin(key, answer);
     }
     if (!open) return;
@@ -116,7 +117,13 @@ async function show() {
     mark();
     void strip(want.file, line);
   } catch (error) {
-    if (!(error instanceof Superseded) && !isOld()) fill(parts.scroller, failed(error));
+    if (error instanceof Superseded || isOld()) return;
+    // The old counts belong to another question.
+    [open, stripped, shownLine] = [null, "", ""];
+    parts.below.hidden = true;
+    fill(parts.head);
+    fill(parts.foot);
+    fill(parts.scroller, failed(error));
   }
 }
 let shownLine = "";
@@ -232,13 +239,15 @@ async function showTree() {
     const others = all.filter((one) => one.library && one.executed);
     const link = (/** @type {any} */ one) => h("button.file", { type: "button", title: one.file, "data-file": one.file, onclick: () => go({ file: one.file, line: "" }) }, h("span.name", null, one.name),
       h("span.part", { title: `${grouped(one.executed)} of ${grouped(one.lines)} lines executed` }, `${Math.round((100 * one.executed) / one.lines)}%`));
-    fill(made.tree, h("h2", null, "Files"), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
+    fill(made.tree, h("h2", null, "Files ", h("span.soft.whole-run", { hidden: !focus.from }, "in the whole run")), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
       others.length ? h("details", null, h("summary", null, `${counted(others.length, "library file")}`), others.map(link)) : null);
     mark();
   } catch (error) { if (!(error instanceof Superseded)) fill(made.tree, failed(error)); }
 }
 
 function mark() {
+  const note = /** @type {HTMLElement | null | undefined} */ (made?.tree.querySelector(".whole-run"));
+  if (note) note.hidden = !(focus.from && focus.to);
   for (const one of made?.tree.querySelectorAll("[data-file]") ?? []) one.setAttribute("aria-current", String(/** @type {HTMLElement} */ (one).dataset.file === open?.doc.file));
 }
 

@@ -1,7 +1,7 @@
 /** Shows the state at the moment beside every view: the call stack, the variables, and memory. */
 import { ask, Superseded } from "./api.js";
-import { answered, base, choice, empty, failed, fill, grouped, h, loading } from "./dom.js";
-import { focus, frame, go, goto, known, lineOf, onmoment } from "./focus.js";
+import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading } from "./dom.js";
+import { deeper, focus, frame, go, goto, known, lineOf, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
 import { named, plain } from "./names.js";
 
@@ -25,7 +25,7 @@ function show() {
   if (known.error) return fill(body, failed(known.error));
   if (!known.state) return fill(body, loading("Following the run to the moment …"));
   if (tab === "memory") return void memory();
-  fill(body, stack(), variables(), answered(known.answer));
+  fill(body, stack(), variables(), globals(), answered(known.answer));
 }
 
 function stack() {
@@ -37,15 +37,19 @@ function stack() {
     if (one.library && !library && one !== own) continue;
     const at = lineOf(one);
     const where = at ? `${base(at.file)}:${at.line}` : `@0x${one.offset.toString(16)}`;
-    const given = (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter).map((/** @type {any} */ variable) => `${variable.name}=${short(variable.value)}`).join(", ");
+    const given = parameters(one).map(([name, value]) => `${name}=${short(value) || "?"}`).join(", ");
     list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one === own ? "true" : null, title: `${one.function.name}(${given})`, onclick: () => go({ frame: String(one.number) }) },
       h("span.number", null, one.number), h("span.name", null, short(plain(one.function.name), 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
     (one.inlined ?? []).map((/** @type {any} */ call) => h("div.inlined", null, "inlined ", named(call.name)))));
   }
   if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));
-  if (open > frames.length) list.append(h("li.soft", null, `and ${grouped(open - frames.length)} more`));
+  if (open > frames.length) list.append(h("li", null, h("button.quiet.deeper", { type: "button", onclick: () => deeper().catch((error) => { if (!(error instanceof Superseded)) say(error.message); }) }, `${grouped(frames.length)} of ${grouped(open)} activations: show more`)));
   return list;
 }
+
+/** Returns the names and values of an activation's own parameters, without those of inlined calls. @param {any} one @returns {[string, string | null | undefined][]} */
+const parameters = (one) => (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter && !variable.inlined).map((/** @type {any} */ variable) => [variable.name || "_", variable.value])
+  .concat(one.variables?.length ? [] : (one.locals ?? []).filter((/** @type {any} */ local) => local.parameter).map((/** @type {any} */ local) => [local.name ?? `local ${local.index}`, local.text]));
 
 /** @param {string | null | undefined} text @param {number} [most] */
 const short = (text, most = 28) => (!text ? "" : text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -56,21 +60,54 @@ function variables() {
   const all = own.variables ?? [];
   if (!all.length) {
     const locals = own.locals ?? [];
-    return h("div", null, own.why && h("p.note", null, own.why), locals.length ? h("table.variables", null, h("tbody", null, locals.map((/** @type {any} */ local) =>
-      h("tr", null, h("th", { scope: "row" }, local.name ?? `local ${local.index}`), h("td.value", null, local.text ?? "not known")))))
+    return h("div", null, own.why && h("p.note", null, own.why), locals.length ? h("table.variables", { "aria-label": `Locals of ${plain(own.function.name)}` }, h("tbody", null, locals.map((/** @type {any} */ local) =>
+      // A question can name only a local with a name of its own, which is also a name in expressions.
+      /^[A-Za-z_]\w*$/.test(local.name ?? "") && local.text && locals.filter((/** @type {any} */ other) => other.name === local.name).length === 1 ? row({ name: local.name, type: local.type, parameter: local.parameter, value: local.text }, own, false)
+        : h("tr", null, h("th", { scope: "row" }, local.name ?? `local ${local.index}`), h("td.value", null, local.text ?? "not known")))))
       : empty("This function has no variables here."));
   }
-  const chosen = focus.about?.startsWith("var:") ? focus.about.slice(4) : null;
+  return h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, all.map((/** @type {any} */ one) => row(one, own))));
+}
+
+/**
+ * Creates the row of a variable. Questions name a variable, so there are none about a variable that another one of the same name hides.
+ * @param {any} one @param {any} own its activation @param {boolean} [writes] whether it is in memory, so that its writes can be found
+ * @param {boolean} [several] whether several variables have its name and none hides the others
+ */
+function row(one, own, writes = true, several = false) {
   // The moment of an outer activation is the moment of its call.
-  const at = own.number === 0 ? focus.at : null;
-  return h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, all.map((/** @type {any} */ one) => {
-    const asked = async (/** @type {string} */ about) => { rest(); return at ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
-    return h("tr", { class: one.name === chosen ? "on" : null, "data-variable": one.name }, h("th", { scope: "row", title: one.type }, one.name, one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
-      h("td.value", null, value(one, (name) => asked(`var:${name}`)), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null),
-      h("td.acts", null,
-        h("button.quiet.icon", { type: "button", title: `Last write of ${one.name}`, "aria-label": `Last write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(-1, one.name); } }, "↤"),
-        h("button.quiet.icon", { type: "button", title: `Next write of ${one.name}`, "aria-label": `Next write of ${one.name}`, onclick: () => { go({ about: `var:${one.name}` }, true); void write(1, one.name); } }, "↦")));
-  })));
+  const asked = async (/** @type {string} */ name) => { rest(); const about = `var:${name}`; return own.number === 0 ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
+  const moves = (/** @type {1 | -1} */ step, /** @type {string} */ sign) => { const title = `${step > 0 ? "Next" : "Last"} write of ${one.name}`; return h("button.quiet.icon", { type: "button", title, "aria-label": title, onclick: () => { go({ about: `var:${one.name}` }, true); void write(step, one.name); } }, sign); };
+  const named = one.name && !one.shadowed && !several;
+  return h("tr", { class: named && focus.about === `var:${one.name}` ? "on" : null, "data-variable": named ? one.name : null }, h("th", { scope: "row", title: one.type }, one.name || "_", one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
+    h("td.value", null, named ? value(one, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
+      one.inlined && h("span.soft.of", null, ` of ${one.inlined}`), one.shadowed && h("span.soft.shadowed", null, " (hidden by an inner variable)"), several && !one.shadowed && h("span.soft", null, " (one of several with this name)")),
+    h("td.acts", null, named && writes && one.value ? [moves(-1, "↤"), moves(1, "↦")] : null));
+}
+
+let global = false;
+/** Shows the variables that exist for the whole run, when they are unfolded. */
+function globals() {
+  const list = h("div", null);
+  const made = h("details.globals", { open: global, ontoggle: () => { if (global !== made.open) { global = made.open; void look(); } } }, h("summary", null, "Global variables"), list);
+  const look = async () => {
+    if (!global) return;
+    fill(list, loading());
+    try {
+      const answer = await ask("state", { at: focus.at, depth: 1, globals: true }, "globals");
+      const { variables, globals, more, frames } = answer.doc;
+      const all = variables ?? [];
+      const known = all.filter((/** @type {any} */ one) => one.value !== undefined && one.value !== null);
+      const inner = new Set((frames[0]?.variables ?? []).map((/** @type {any} */ one) => one.name));
+      const several = (/** @type {any} */ one) => all.filter((/** @type {any} */ other) => other.name === one.name).length > 1;
+      const rows = known.map((/** @type {any} */ one) => row({ ...one, shadowed: one.shadowed || inner.has(one.name) }, { number: 0 }, true, several(one)));
+      fill(list, rows.length ? h("table.variables", { "aria-label": "Global variables" }, h("tbody", null, rows)) : null,
+        (globals ?? []).length ? h("table.variables", { "aria-label": "Globals of WebAssembly" }, h("tbody", null, globals.map((/** @type {any} */ one) => h("tr", null, h("th", { scope: "row" }, one.name ?? `global ${one.index}`), h("td.value", null, one.text ?? "not known"))))) : null,
+        more ? h("p.soft", null, `and ${counted(more, "variable")} more`) : null, all.length > known.length ? h("p.soft", null, `${counted(all.length - known.length, "variable")} without a value`) : null, answered(answer));
+    } catch (error) { if (!(error instanceof Superseded)) fill(list, failed(error)); }
+  };
+  void look();
+  return made;
 }
 
 /** Leaves the list, so that the keys act on the data shown next. */

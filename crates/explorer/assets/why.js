@@ -2,6 +2,7 @@
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel, whose } from "./dom.js";
 import { focus, go, known } from "./focus.js";
+import { place } from "./moves.js";
 import { plain } from "./names.js";
 import { plot } from "./plot.js";
 import { files } from "./source.js";
@@ -150,15 +151,21 @@ function chosen(moves) {
   return select && h("p.detail", null, h("button.link", { type: "button", title: "What decided which of two values it is?", onclick: () => go({ view: "why", at: select.place.at, about: "operand:condition" }) }, "why this one?"));
 }
 
+/** The number of arrivals to show before the moment, and after it. */
+const AROUND = 500;
 /** Shows the values of a variable each time the run was at this line. @param {HTMLElement} body @param {string} name */
 async function history(body, name) {
-  const place = known.moment?.line ?? focus.at?.replace(/#.*/, "");
-  if (!place || place.startsWith("t=")) return fill(body, empty("Choose a moment at a line first. The history shows the variable each time that the run reached this line."));
-  const found = await ask("values", { at: place, var: name, limit: 2000 }, "history");
-  const { instances, count } = found.doc;
-  fill(body, h("p.about", null, `What ${name} held before each of ${counted(count, "arrival")} at ${place}`),
-    plot(name, instances.map((/** @type {any} */ one) => ({ number: one.number, t: one.t, text: one.value ?? one.why ?? one.unavailable ?? "not known" })), known.moment?.t ?? null, (number) => go({ at: `${place}#${number}` })),
-    found.doc.more ? h("p.soft", null, `and ${counted(found.doc.more, "arrival")} more`) : null, answered(found));
+  const at = place();
+  if (!at) return fill(body, empty("Choose a moment at a line first. The history shows the variable each time that the run reached this line."));
+  // Of many arrivals, show those around the moment.
+  const { count, by } = (await ask("executions", { at, by: focus.at, limit: 1 }, "history")).doc;
+  const first = Math.max(1, Math.min(by - AROUND, count - 2 * AROUND + 1));
+  const last = Math.min(count, first + 2 * AROUND - 1);
+  const found = await ask("values", { at, var: name, instances: count ? `${first}..${last}` : "all", limit: 2 * AROUND }, "history");
+  const { instances } = found.doc;
+  fill(body, h("p.about", null, `What ${name} held before ${last - first + 1 < count ? `arrivals ${grouped(first)} to ${grouped(last)} of ${grouped(count)}` : `each of ${counted(count, "arrival")}`} at ${at}`),
+    plot(name, instances.map((/** @type {any} */ one) => ({ number: one.number, t: one.t, text: one.value ?? one.why ?? one.unavailable ?? "not known" })), known.moment?.t ?? null, (number) => go({ at: `${at}#${number}` })),
+    answered(found));
 }
 
 /** Shows the next uses of the value. @param {HTMLElement} body */

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use afterimage::explore::MomentQuery;
 use afterimage::profile::CodeFilter;
 use afterimage::sources::SourcePaths;
 use afterimage::{OpenedFile, Session};
@@ -102,6 +103,15 @@ impl Desk {
         })
     }
 
+    /// Checks that a position names a time or a place of the program, without following the run.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check_position(&self, position: &str) -> Result<()> {
+        let checked = MomentQuery::check(&self.sessions[Lane::File as usize], position);
+        checked.with_context(|| format!("{}: --at {position}", self.at.display()))
+    }
+
     /// Answers a question from a view of the page, or explains in one sentence why there is no
     /// answer.
     pub fn ask(&self, command: &str, query: &str, view: Option<&str>) -> Response {
@@ -128,12 +138,13 @@ impl Desk {
             ));
             response
         };
+        // Cached answers are about the recording that was opened, so check this first.
+        if let Some(trouble) = self.file.trouble("afterimage explore") {
+            return Response::refused(409, trouble);
+        }
         let is_ahead = view.is_some_and(|view| view.ends_with(AHEAD));
         if let Some(known) = self.known(&key, is_ahead) {
             return told(&known, true);
-        }
-        if let Some(trouble) = self.file.trouble("afterimage explore") {
-            return Response::refused(409, trouble);
         }
         let lane = match ask::lane(command, &parameters) {
             Some(Lane::Path | Lane::Values) if is_ahead => Lane::Ahead,

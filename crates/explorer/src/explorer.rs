@@ -62,6 +62,8 @@ pub enum ExplorerError {
 
 /// The maximum number of open connections. A browser opens six.
 const CONNECTIONS: usize = 64;
+/// The maximum number of connections that are being refused. Further ones are closed at once.
+const REFUSED: usize = 192;
 /// The number of ports to try.
 const TRIED: u16 = 100;
 
@@ -75,8 +77,14 @@ struct Shared {
     desk: Desk,
     guard: Guard,
     read_only: bool,
-    open: AtomicUsize,
+    /// The connections that are being answered.
+    open: Counter,
+    /// The connections that are being refused.
+    refused: Counter,
 }
+
+/// The number of connections of a kind.
+type Counter = Arc<AtomicUsize>;
 
 impl Explorer {
     /// The first port that is tried.
@@ -106,7 +114,8 @@ impl Explorer {
                 desk,
                 guard,
                 read_only: options.read_only,
-                open: AtomicUsize::new(0),
+                open: Counter::default(),
+                refused: Counter::default(),
             }),
         })
     }
@@ -117,8 +126,12 @@ impl Explorer {
     }
 
     /// Returns the page's address at a position of the run.
-    pub fn url_at(&self, position: &str) -> String {
-        format!("{}#at={}", self.url(), encoded(position))
+    ///
+    /// # Errors
+    /// If the position is not a time, and not a place of the program.
+    pub fn url_at(&self, position: &str) -> Result<String> {
+        self.shared.desk.check_position(position)?;
+        Ok(format!("{}#at={}", self.url(), encoded(position)))
     }
 
     /// Answers requests until the process ends.
@@ -126,15 +139,19 @@ impl Explorer {
         for stream in self.listener.incoming() {
             // Ignore a client that left while it was waiting.
             let Ok(stream) = stream else { continue };
-            let open = Open::of(&self.shared);
-            if open.count > CONNECTIONS {
-                let busy = Response::refused(503, "too many connections at once; ask again");
-                let _ = stream.set_nonblocking(true);
-                let _ = busy.write(&mut &stream, false, false);
-                continue;
-            }
+            let shared = Arc::clone(&self.shared);
             // If no thread can be started, the client gets no answer. It may ask again.
-            let _ = thread::Builder::new().spawn(move || open.shared.converse(stream));
+            if let Some(open) = Open::of(&shared.open, CONNECTIONS) {
+                let _ = thread::Builder::new().spawn(move || {
+                    shared.converse(stream);
+                    drop(open);
+                });
+            } else if let Some(open) = Open::of(&shared.refused, REFUSED) {
+                let _ = thread::Builder::new().spawn(move || {
+                    refuse(stream);
+                    drop(open);
+                });
+            }
         }
     }
 }
@@ -151,23 +168,31 @@ fn listener(port: Option<u16>) -> Result<TcpListener, ExplorerError> {
 }
 
 /// An open connection, counted until it is dropped.
-struct Open {
-    shared: Arc<Shared>,
-    count: usize,
-}
+struct Open(Counter);
 
 impl Open {
-    fn of(shared: &Arc<Shared>) -> Self {
-        Self {
-            count: shared.open.fetch_add(1, Ordering::SeqCst) + 1,
-            shared: Arc::clone(shared),
-        }
+    /// Counts a connection, unless there are `most` of its kind.
+    fn of(counter: &Counter, most: usize) -> Option<Self> {
+        let count = counter.fetch_add(1, Ordering::SeqCst) + 1;
+        let open = Self(Arc::clone(counter));
+        (count <= most).then_some(open)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.shared.open.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Refuses a connection because too many are open.
+fn refuse(stream: TcpStream) {
+    let Ok(mut connection) = Connection::new(stream) else {
+        return;
+    };
+    let busy = Response::refused(503, "too many connections at once; ask again");
+    if connection.answer(&busy, false, false).is_ok() {
+        connection.close();
     }
 }
 
@@ -182,7 +207,9 @@ impl Shared {
                 Ok(request) => request,
                 Err(NoRequest::Gone) => return,
                 Err(NoRequest::Refused(response)) => {
-                    let _ = connection.answer(&response, false, false);
+                    if connection.answer(&response, false, false).is_ok() {
+                        connection.close();
+                    }
                     return;
                 }
             };
@@ -192,8 +219,11 @@ impl Shared {
             };
             let keeps = response.status != 403 && request.header("connection") != Some("close");
             let is_head = request.method == "HEAD";
-            if connection.answer(&response, is_head, keeps).is_err() || !keeps {
+            if connection.answer(&response, is_head, keeps).is_err() {
                 return;
+            }
+            if !keeps {
+                return connection.close();
             }
         }
     }

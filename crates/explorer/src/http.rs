@@ -3,7 +3,7 @@
 //! All input is limited in size and time.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 /// The maximum number of bytes of a request's head.
@@ -14,6 +14,8 @@ const HEADERS: usize = 64;
 pub(crate) const BODY: usize = 1 << 20;
 /// The time that a request may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(10);
+/// The time for which input is still read, and dropped, after the last answer.
+const DRAINS: Duration = Duration::from_secs(1);
 /// The time that a connection stays open without a request.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -214,11 +216,11 @@ impl Connection {
             let mut headers = [httparse::EMPTY_HEADER; HEADERS];
             let mut parsed = httparse::Request::new(&mut headers);
             match parsed.parse(&self.ahead) {
-                Ok(httparse::Status::Complete(length)) => break (read(&parsed), length),
-                Ok(httparse::Status::Partial) if self.ahead.len() > HEAD => {
-                    return Err(refused(431, "the request's head is longer than 16 KiB"));
+                Ok(httparse::Status::Complete(length)) if length <= HEAD => {
+                    break (read(&parsed), length);
                 }
-                Ok(httparse::Status::Partial) => self.more(until)?,
+                Ok(httparse::Status::Partial) if self.ahead.len() <= HEAD => self.more(until)?,
+                Ok(_) => return Err(refused(431, "the request's head is longer than 16 KiB")),
                 Err(httparse::Error::TooManyHeaders) => {
                     return Err(refused(431, "the request has more than 64 headers"));
                 }
@@ -259,6 +261,25 @@ impl Connection {
     /// Writes a response.
     pub fn answer(&mut self, response: &Response, is_head: bool, keeps: bool) -> io::Result<()> {
         response.write(&mut self.stream, is_head, keeps)
+    }
+
+    /// Closes the connection after its last answer. If input were left unread, the connection would
+    /// be reset, and the other side might lose the answer.
+    pub fn close(mut self) {
+        let until = Instant::now() + DRAINS;
+        let _ = self.stream.shutdown(Shutdown::Write);
+        let mut part = [0; 8192];
+        let mut drained = 0;
+        while drained < BODY {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
+                return;
+            }
+            match self.stream.read(&mut part) {
+                Ok(0) | Err(_) => return,
+                Ok(read) => drained += read,
+            }
+        }
     }
 }
 

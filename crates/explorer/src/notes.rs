@@ -126,13 +126,27 @@ fn parsed(text: &str) -> (&str, Vec<Note>) {
         Note {
             title: title.trim().to_owned(),
             at: moment.map(str::to_owned),
-            text: body.trim().to_owned(),
+            text: unescaped(body.trim()),
         }
     });
     (
         &text[..starts.first().copied().unwrap_or(text.len())],
         notes.collect(),
     )
+}
+
+/// Whether a line is a heading of the second level, escaped any number of times.
+fn is_heading(line: &str) -> bool {
+    line.trim_start_matches('\\').starts_with("## ")
+}
+
+/// Removes the escapes that [`written`] adds.
+fn unescaped(text: &str) -> String {
+    let lines = text.split('\n').map(|line| match line.strip_prefix('\\') {
+        Some(rest) if is_heading(rest) => rest,
+        _ => line,
+    });
+    Vec::from_iter(lines).join("\n")
 }
 
 fn written(mut text: String, notes: &[Note]) -> String {
@@ -144,9 +158,9 @@ fn written(mut text: String, notes: &[Note]) -> String {
         }
         text.push('\n');
         for line in note.text.trim().lines() {
-            // A heading inside a note would begin another note.
-            if line.starts_with("## ") {
-                text.push(' ');
+            // A heading inside a note would begin another note, so it is escaped as in Markdown.
+            if is_heading(line) {
+                text.push('\\');
             }
             text.push_str(line);
             text.push('\n');
@@ -166,7 +180,8 @@ mod tests {
             Note {
                 title: "The fee is negative".to_owned(),
                 at: Some("bank.c:48#11".to_owned()),
-                text: "Two lines,\n\nand `code`.\n ## no heading".to_owned(),
+                text: "## at: x\nTwo lines,\n\nand `code`.\n ## no heading\n## one\n\\## two"
+                    .to_owned(),
             },
             Note {
                 title: "No moment".to_owned(),

@@ -12,8 +12,17 @@ use std::process::Stdio;
 /// # Errors
 /// If the program cannot be compiled or recorded.
 pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
-    compiled_bank(folder, "bank", &["-g"])?;
+    compiled_rust("bank.rs", folder, "bank", &["-g"])?;
     of_module(tool, folder, "bank", &SOURCES)
+}
+
+/// Records `xtask/explorer/scopes.rs` and returns the recording.
+///
+/// # Errors
+/// If the program cannot be compiled or recorded.
+pub fn scopes(tool: &Path, folder: &Path) -> Result<PathBuf> {
+    compiled_rust("scopes.rs", folder, "scopes", &["-g"])?;
+    of_module(tool, folder, "scopes", &SOURCES)
 }
 
 /// Makes recordings of three programs: one in Rust, one in C++ if a compiler is installed, and one
@@ -22,7 +31,7 @@ pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
 /// # Errors
 /// If a program cannot be compiled or recorded.
 pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
-    compiled_bank(folder, "plain", &["-C", "strip=debuginfo"])?;
+    compiled_rust("bank.rs", folder, "plain", &["-C", "strip=debuginfo"])?;
     let plain = of_module(tool, folder, "plain", &[])?;
     let mut all = vec![bank(tool, folder)?, plain];
     let lacking = toolchain::missing_c_packages();
@@ -49,21 +58,36 @@ pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// If it cannot be recorded.
 pub fn hostile(tool: &Path, folder: &Path) -> Result<PathBuf> {
-    let recording = folder.join("hostile <b>.aft");
-    let mut record = tool::start(tool);
-    record.args(["record", "--force", "-o"]).arg(&recording);
-    record.arg(corpus::workspace().join("xtask/explorer/hostile.wat"));
-    recorded(record, &recording)
+    of_text(tool, &folder.join("hostile <b>.aft"), "hostile.wat")
 }
 
-/// Compiles the bank.
-fn compiled_bank(folder: &Path, name: &str, options: &[&str]) -> Result<()> {
+/// Makes a recording of a module without lines, whose locals have names.
+///
+/// # Errors
+/// If it cannot be recorded.
+pub fn fib(tool: &Path, folder: &Path) -> Result<PathBuf> {
+    of_text(tool, &folder.join("fib.aft"), "fib.wat")
+}
+
+/// Records a module in the text format.
+fn of_text(tool: &Path, recording: &Path, source: &str) -> Result<PathBuf> {
+    let mut record = tool::start(tool);
+    record.args(["record", "--force", "-o"]).arg(recording);
+    record.arg(corpus::workspace().join("xtask/explorer").join(source));
+    recorded(record, recording)
+}
+
+/// Compiles a program of `xtask/explorer` in Rust.
+fn compiled_rust(source: &str, folder: &Path, name: &str, options: &[&str]) -> Result<()> {
     toolchain::ensure_wasm_target()?;
     let mut rustc = tool::start("rustc");
     rustc.args(["--target", toolchain::TARGET, "--edition", "2024"]);
     rustc.args(options).arg("-o");
     rustc.arg(folder.join(name).with_extension("wasm"));
-    compiled(rustc, &corpus::workspace().join("xtask/explorer/bank.rs"))
+    compiled(
+        rustc,
+        &corpus::workspace().join("xtask/explorer").join(source),
+    )
 }
 
 fn compiled(mut compiler: std::process::Command, source: &Path) -> Result<()> {

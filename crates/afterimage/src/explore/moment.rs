@@ -6,7 +6,7 @@ use afterimage_present::document::objects::Function;
 use afterimage_profile::Source;
 use afterimage_profile::location::Place;
 use afterimage_program::Location;
-use afterimage_replay::whole_path::At;
+use afterimage_replay::whole_path::{At, PathFileError, time_of};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,21 @@ struct Arrival {
 }
 
 impl MomentQuery {
+    /// Checks that a moment is a time or names a place of the program. Does not follow the run, so
+    /// the run may not reach the moment.
+    ///
+    /// # Errors
+    /// If there is no such place.
+    pub fn check(session: &Session, at: &str) -> Result<()> {
+        if time_of::<PathFileError>(at, u64::MAX)?.is_some() {
+            return Ok(());
+        }
+        with_names(session, |program| {
+            program.resolver().location(at)?;
+            Ok(())
+        })
+    }
+
     pub(crate) fn answer(&self, session: &Session) -> Result<MomentDocument> {
         with_names(session, |program| {
             let positions = program.positions()?;

@@ -436,6 +436,15 @@ fn a_report_is_one_page_with_all_that_was_asked_for() {
         !page.contains("<script") && !page.contains("http:") && !page.contains("src="),
         "something is loaded or run"
     );
+    assert!(
+        !page.contains("\\n</td>"),
+        "a line of source ends with its newline"
+    );
+    sandbox.refused(
+        "report run.aft --why trap",
+        125,
+        &["explain its output instead, such as --why stdout:0"],
+    );
     // Each line of the user's own file has the count of the profile.
     let told = sandbox.ok("profile --by line --format json run.aft").stdout;
     let told: Value = serde_json::from_str(&told).unwrap();
@@ -466,6 +475,8 @@ fn a_report_is_one_page_with_all_that_was_asked_for() {
 #[test]
 fn a_moment_to_begin_with_is_in_the_address() {
     let sandbox = memory_recording(5);
+    let nowhere = "explore --no-open --at nope.c:1 run.aft";
+    sandbox.refused(nowhere, 125, &["run.aft: --at nope.c:1: ", "nope.c"]);
     let mut command = sandbox.command(["explore", "--no-open", "--at", "f0#2", "run.aft"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();

@@ -8,6 +8,7 @@ mod way;
 
 use std::io::Write;
 
+use afterimage::check;
 use afterimage::present::page::{self, CountedBranch, CountedLine, LEGEND, escaped};
 use afterimage::present::{NamesDocument, grouped};
 use afterimage::slice::{Wanted, find};
@@ -108,6 +109,16 @@ fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
 
 /// Writes the output.
 fn output(out: &mut dyn Write, session: &Session) -> Result<()> {
+    // The output is found by following the run, which needs the program's inputs.
+    if session.file().meta()?.is_without_inputs()
+        && let Err(why) = session.file().log()
+    {
+        return Ok(writeln!(
+            out,
+            "<h2>Output</h2><p class=\"soft\">Not known: {}.</p>",
+            escaped(&why.to_string())
+        )?);
+    }
     let found = json_lines(session, "output", &[("limit", OUTPUT)])?.remove(0);
     for (stream, name) in [("stdout", "Output"), ("stderr", "Errors")] {
         let writes = found["writes"].as_array().into_iter().flatten();
@@ -245,7 +256,13 @@ fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
     let steps = WhyQuery::STEPS.to_string();
     let mut options = vec![("steps", steps.as_str())];
     match (about, about.split_once(':'), about.split_once(" at ")) {
-        ("trap", ..) => options.push(("trap", "")),
+        ("trap", ..) => {
+            check::killed(
+                session,
+                "explain its output instead, such as --why stdout:0",
+            )?;
+            options.push(("trap", ""));
+        }
         (_, Some((stream @ ("stdout" | "stderr"), byte)), _) => options.push((stream, byte)),
         (_, _, Some((name, at))) => options.extend([("at", at), ("var", name)]),
         _ => options.push(("at", about)),
@@ -278,7 +295,11 @@ fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
             grouped(one.executed),
             escaped(one.source.file.rsplit('/').next().unwrap_or_default()),
             one.source.line,
-            escaped(&text.unwrap_or_default())
+            escaped(
+                text.as_deref()
+                    .unwrap_or_default()
+                    .trim_end_matches(['\r', '\n'])
+            )
         )?;
     }
     Ok(page::end_source(out)?)

@@ -18,9 +18,10 @@ fn a_file_that_was_replaced_removed_or_cut_is_named_and_the_server_goes_on() {
     client.get("api/state?at=2").refusal(409, "was removed");
     fs::copy(&aside, &at).unwrap();
     client.get("api/state?at=2").refusal(409, "was replaced");
-    // Earlier answers are still cached.
-    assert_eq!(client.get("api/state?at=1").status, 200);
+    // Earlier answers are about another file.
+    client.get("api/state?at=1").refusal(409, "was replaced");
     fs::rename(&aside, &at).unwrap();
+    assert_eq!(client.get("api/state?at=1").status, 200);
     assert_eq!(client.get("api/state?at=2").status, 200);
 
     let whole = fs::read(&at).unwrap();
@@ -41,6 +42,24 @@ fn what_another_process_adds_is_no_trouble() {
     session.ensure_path().unwrap();
     assert_eq!(client.get("api/state?at=50%25").status, 200);
     assert!(client.get("api/info").body.contains("\"paths\""));
+}
+
+#[test]
+fn a_position_that_is_none_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let explorer = afterimage_explorer::Explorer::open(&recording(&folder), Options::default());
+    let explorer = explorer.unwrap();
+    for (position, part) in [
+        ("nope.c:1", "nope.c"),
+        ("nothing#3", "nothing"),
+        ("x%", "x%"),
+    ] {
+        let refused = explorer.url_at(position).unwrap_err();
+        assert!(format!("{refused:#}").contains(part), "{refused:#}");
+    }
+    for position in ["50%", "t=1234", "end", "func[0]#last"] {
+        assert!(explorer.url_at(position).is_ok(), "{position}");
+    }
 }
 
 #[test]

@@ -99,6 +99,17 @@ fn more_connections_than_there_is_room_for_are_told_so() {
 }
 
 #[test]
+fn clients_that_are_refused_can_read_why() {
+    let (_folder, client) = served();
+    // These connections hold all places.
+    let held = Vec::from_iter((0..64).map(|_| client.connect()));
+    for _ in 0..300 {
+        client.get("api/page").refusal(503, "too many connections");
+    }
+    drop(held);
+}
+
+#[test]
 fn the_same_question_has_the_same_answer_and_says_what_it_cost() {
     let (_folder, client) = served();
     let first = client.get("api/state?at=50%25");

@@ -382,6 +382,25 @@ fn without_inputs_counts_and_path_stay_and_no_secret() {
 }
 
 #[test]
+fn without_inputs_a_run_that_failed_is_refused_for_that_reason() {
+    let sandbox = Sandbox::new();
+    let fails = "(module (func (export \"_start\") (local i32) (loop (local.set 0 (i32.add (local.get 0) (i32.const 1))) (br_if 0 (i32.lt_u (local.get 0) (i32.const 9)))) unreachable))";
+    sandbox.write("fails.wat", fails);
+    let ran = sandbox.run("record --lens paths fails.wat");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    sandbox.ok("profile fails.aft");
+    sandbox.ok("strip --inputs fails.aft");
+    let said = ["fails.aft: `afterimage strip --inputs` removed the program's input"];
+    sandbox.refused("state fails.aft", 125, &said);
+    sandbox.refused("state fails.aft --at 5", 125, &said);
+    // A report has the counts, and says why it lacks the output.
+    let page = sandbox.ok("report fails.aft").stdout;
+    let said = "<h2>Output</h2><p class=\"soft\">Not known: `afterimage strip --inputs` removed";
+    assert!(page.contains(said), "{page}");
+    assert!(page.contains("The run trapped"), "{page}");
+}
+
+#[test]
 fn without_inputs_an_invoked_function_has_no_results() {
     let sandbox = Sandbox::new();
     let adds = "(module (func (export \"add\") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))";
