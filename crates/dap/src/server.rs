@@ -130,7 +130,7 @@ fn debug<W: Write + Send + 'static>(
     match left {
         Ok(left) => Ok(left),
         Err(error) => {
-            client.fail(request, &sentence(&error));
+            client.fail(request, &sentence(&error.into()));
             Ok(Left::Refused)
         }
     }
