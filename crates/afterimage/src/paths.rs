@@ -103,7 +103,8 @@ impl PathsQuery {
             }
             (_, Some(function)) => {
                 let traces = Traces::of(path, function)?;
-                ask(PathsJson::Traces(&traces, self.top), shown)
+                let count = self.top.unwrap_or(usize::MAX).min(traces.len());
+                ask(PathsJson::Traces(&traces, 0..count), shown)
             }
             (PathsAbout::Traces(order), None) => {
                 let counts = TraceCounts::of(path, *order, self.top, listed.shows)?;
