@@ -134,7 +134,15 @@ impl Arguments {
                 about,
             )
         });
-        let found = listed(document_of(&report)?, text_of(&report)?, "times");
+        let document = (document_of(&report)?, text_of(&report)?);
+        let found = match query.wanted {
+            Wanted::All => listed(document, "times", &query.values),
+            // The other times were not asked for.
+            Wanted::First | Wanted::Last | Wanted::Count => ToolResult {
+                more: None,
+                ..listed(document, "times", &query.values)
+            },
+        };
         Ok(found.with_next(first.into_iter().collect()))
     }
 
