@@ -130,7 +130,11 @@ fn errors_are_said_once_and_commands_alone_show_their_forms() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::at(&recording(&folder, "0", &["3"]));
     let why = client.refused("afterimage/origins", json!({ "expression": "nosuch" }));
-    assert_eq!(why.matches("there is no variable nosuch").count(), 1, "{why}");
+    assert_eq!(
+        why.matches("there is no variable nosuch").count(),
+        1,
+        "{why}"
+    );
     assert!(!why.contains("--var"), "{why}");
     for (word, forms) in [
         ("why", "write why x or why --trap"),

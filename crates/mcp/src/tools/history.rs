@@ -2,7 +2,9 @@
 //! time.
 
 use afterimage::memory::addresses;
-use afterimage::present::values::{StatementValues, ValueRows, ValuesInstance, ValuesReport};
+use afterimage::present::values::{
+    StatementValues, ValueRows, ValuesInstance, ValuesReport, VariableRows,
+};
 use afterimage::values::{Instances, ValuesQuery};
 use afterimage::{MemoryBytes, MemoryQuery, VariableQuery};
 use anyhow::Result;
@@ -82,7 +84,12 @@ impl Question for Arguments {
             name: name.clone(),
             values,
         };
-        let report = asked.answered(|session| session.variable_values(&query))?;
+        let mut report = asked.answered(|session| session.variable_values(&query))?;
+        // A range shows all its executions, whatever the limit is.
+        if let VariableRows::Instances { instances, .. } = &mut report.rows {
+            report.more += instances.len().saturating_sub(ROWS as usize) as u64;
+            instances.truncate(ROWS as usize);
+        }
         let found = (document_of(&report)?, text_of(&report)?);
         Ok(listed(found, "executions", &query.values))
     }

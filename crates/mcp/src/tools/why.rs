@@ -214,7 +214,7 @@ impl Question for Arguments {
             Totals {
                 unit: "steps",
                 shown: rows.len() as u64
-                    + if until < way.len() {
+                    + if until < way.len() || cut {
                         0
                     } else {
                         ends.len() as u64
