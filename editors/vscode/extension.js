@@ -21,7 +21,9 @@ function activate(context) {
     if (!session || !expression) {
       return;
     }
-    const arguments_ = { expression: `why ${expression}`, context: "repl" };
+    const item = vscode.debug.activeStackItem;
+    const frameId = item && item.session === session ? item.frameId : undefined;
+    const arguments_ = { expression: `why ${expression}`, context: "repl", frameId };
     const answer = await session.customRequest("evaluate", arguments_);
     vscode.debug.activeDebugConsole.appendLine(answer.result);
     await vscode.commands.executeCommand("workbench.debug.action.focusRepl");

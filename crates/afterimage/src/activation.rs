@@ -36,7 +36,8 @@ use path::folded;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
     /// A moment within the execution: `parse#3` (the third call to `parse`), `parser.c:42#7`,
-    /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment.
+    /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment. If the reported
+    /// path is cut off before this moment, the report begins at the moment.
     pub at: String,
     /// The maximum number of arrivals at lines to report.
     pub arrivals: usize,
@@ -80,8 +81,10 @@ impl ActivationQuery {
                 program,
                 positions: &positions,
                 call,
+                arrivals: self.arrivals.max(1),
+                variables: self.variables.max(1),
             };
-            asked.report(self.arrivals.max(1), self.variables.max(1))
+            asked.report((moment.time, moment.op))
         })
     }
 }
@@ -103,6 +106,24 @@ struct AnalysedCall<'q, 'p> {
     program: NamedProgram<'p>,
     positions: &'q Positions<'p, FileSegments>,
     call: &'q CallEntry,
+    /// The maximum number of arrivals to report, and the number at which to read variables.
+    arrivals: usize,
+    variables: usize,
+}
+
+/// A time, and an operator of the block at that time.
+type Moment = (u64, Option<OpId>);
+
+/// A part of an activation, from a moment on.
+struct Part {
+    /// The moment where it begins, if that is not the activation's beginning.
+    from: Option<Moment>,
+    done: Done,
+    arrivals: Vec<Arrival>,
+    /// The first arrival after the part.
+    more: Option<Moment>,
+    /// The first arrivals, with the variables that changed.
+    watched: Vec<LineEntry>,
 }
 
 /// An arrival at a line.
@@ -122,7 +143,8 @@ enum Did {
 /// The effects of the statements of an activation.
 struct Done {
     all: Vec<(u64, Option<OpId>, Did)>,
-    returned: Option<Box<[Value]>>,
+    /// The activation's stack frame.
+    frame: Frame,
     /// The time of the last block with all effects known.
     reach: u64,
 }
@@ -131,7 +153,7 @@ struct Done {
 #[derive(Default)]
 struct Gathered {
     times: u64,
-    first: Option<(u64, Option<OpId>)>,
+    first: Option<Moment>,
     changed: Vec<ActivationChange>,
     writes: Vec<ActivationWrite>,
     calls: Vec<(FuncId, ActivationCall)>,
@@ -139,12 +161,23 @@ struct Gathered {
 }
 
 impl AnalysedCall<'_, '_> {
-    fn report(&self, most: usize, watched: usize) -> Result<ActivationReport> {
+    fn report(&self, moment: Moment) -> Result<ActivationReport> {
         let (session, call) = (self.program.session, self.call);
         let path = session.path()?;
-        let done = self.statements()?;
-        let (arrivals, more) = self.arrivals(most, done.reach)?;
-        let watched = self.watched(watched, done.reach)?;
+        let first = self.part(None, Frame::default())?;
+        let parameters = first.watched.first().filter(|first| first.begins);
+        let parameters = parameters.into_iter().flat_map(|first| &first.changed);
+        let arguments = parameters.flatten().flatten().map(variable).collect();
+        let Part {
+            from,
+            done,
+            arrivals,
+            more,
+            watched,
+        } = match first.more {
+            Some(next) if next <= moment => self.part(Some(moment), first.done.frame)?,
+            _ => first,
+        };
         let mut gathered: BTreeMap<(String, u32), (SourceLine, Gathered)> = BTreeMap::new();
         let key = |line: &SourceLine| (line.path.clone(), line.line);
         for arrival in &arrivals {
@@ -161,9 +194,7 @@ impl AnalysedCall<'_, '_> {
                 change(&mut line.changed, one);
             }
         }
-        let until = more
-            .as_ref()
-            .map_or((u64::MAX, None), |next| (next.time, next.op));
+        let until = more.unwrap_or((u64::MAX, None));
         for (time, op, did) in &done.all {
             let before = arrivals.partition_point(|one| (one.time, one.op) <= (*time, *op));
             let Some(arrival) = before.checked_sub(1).and_then(|at| arrivals.get(at)) else {
@@ -179,10 +210,6 @@ impl AnalysedCall<'_, '_> {
         let occurrences = path.activations(call.function)?;
         let kept = occurrences.rank(call.entered)?;
         let numbers = numbering(path);
-        let parameters = watched.first().filter(|first| first.begins);
-        let parameters = parameters
-            .iter()
-            .flat_map(|first| first.changed.iter().flatten());
         let unavailable = watched
             .iter()
             .find_map(|one| one.changed.as_ref()?.as_ref().err());
@@ -197,28 +224,75 @@ impl AnalysedCall<'_, '_> {
             blocks: call.blocks(path.length()),
             depth: call.depth,
             caller: self.caller()?,
-            arguments: parameters.flatten().map(variable).collect(),
-            returned: done
-                .returned
+            arguments,
+            returned: self
+                .returned()?
                 .map(|values| values.iter().map(TypedValue::from).collect()),
+            from: from.map(|(time, op)| self.position(time, op)).transpose()?,
             path: folded(&arrivals, own.as_deref()),
             arrivals: arrivals.len() as u64,
-            more: more
-                .map(|next| self.position(next.time, next.op))
-                .transpose()?,
+            more: more.map(|(time, op)| self.position(time, op)).transpose()?,
             lines: self.lines(gathered, own.as_deref())?,
             watched: watched.len().min(arrivals.len()) as u64,
             unavailable: unavailable.cloned(),
         })
     }
 
-    /// Returns the effects of the examined statements of the activation itself.
-    fn statements(&self) -> Result<Done> {
+    /// Returns the part of the activation from a moment on.
+    fn part(&self, from: Option<Moment>, frame: Frame) -> Result<Part> {
+        let mut most = STATEMENTS;
+        loop {
+            let done = self.statements(from, frame, most)?;
+            let (arrivals, more) = self.arrivals(from, done.reach)?;
+            // All effects of at least one arrival are examined.
+            if arrivals.is_empty() && more.is_some() {
+                most = most.saturating_mul(2);
+                continue;
+            }
+            return Ok(Part {
+                from,
+                watched: self.watched(from, done.reach)?,
+                done,
+                arrivals,
+                more: more.map(|next| (next.time, next.op)),
+            });
+        }
+    }
+
+    /// Returns the results of the activation, if it returned.
+    fn returned(&self) -> Result<Option<Box<[Value]>>> {
+        let Some(left) = self.call.left else {
+            return Ok(None);
+        };
+        let wanted = steps::Wanted {
+            window: Window {
+                first: left,
+                last: left,
+            },
+            ..steps::Wanted::ALL
+        };
+        follow(self.program.session, |run, log| {
+            let mut all = Steps::new(run, log, wanted)?;
+            let mut returned = None;
+            // A return at this time may also be a callee's. The activation returns last, so the last
+            // return overwrites the others.
+            while let Some(step) = all.next()? {
+                if let What::Return(values) = step.what {
+                    returned = Some(values);
+                }
+            }
+            Ok(returned)
+        })
+    }
+
+    /// Returns the effects of the activation's own statements from a moment on, up to `most`
+    /// statements.
+    fn statements(&self, from: Option<Moment>, frame: Frame, most: usize) -> Result<Done> {
         let (session, call) = (self.program.session, self.call);
         let path = session.path()?;
         let last = call.left.unwrap_or(path.length());
         let window = Window {
-            first: call.entered,
+            first: from.map_or(call.entered, |(time, _)| time),
             last,
         };
         let nested = if last > call.entered {
@@ -239,55 +313,57 @@ impl AnalysedCall<'_, '_> {
             let mut all = Steps::new(run, log, wanted)?;
             let mut done = Done {
                 all: Vec::new(),
-                returned: None,
+                frame,
                 reach: last,
             };
-            let (mut looked_at, mut frame) = (0, Frame::default());
+            let mut looked_at = 0;
             while let Some(step) = all.next()? {
-                // A return at this time may also be a callee's. The activation returns last, so the
-                // last return overwrites the others.
-                if let What::Return(values) = &step.what
-                    && call.left == Some(step.time)
-                {
-                    done.returned = Some(values.clone());
-                }
                 if !is_own(step.time) {
                     continue;
                 }
                 looked_at += 1;
-                if looked_at > STATEMENTS {
+                if looked_at > most {
                     done.reach = step.time - 1;
-                    done.returned = None;
                     break;
                 }
-                frame.see(&step, looked_at);
-                done.all.extend(effect(step, &frame));
+                if from.is_none() {
+                    done.frame.see(&step, looked_at);
+                }
+                done.all.extend(effect(step, &done.frame));
             }
             Ok(done)
         })
     }
 
     /// Returns the wanted arrivals at the activation's lines.
-    fn wanted(&self, reach: u64) -> WantedLines {
+    fn wanted(&self, from: Option<Moment>, reach: u64) -> WantedLines {
+        let (first, op) = from.unwrap_or((self.call.entered, None));
         WantedLines {
             window: Window {
-                first: self.call.entered,
-                last: reach.max(self.call.entered),
+                first,
+                last: reach.max(first),
             },
-            within: Within::default(),
+            within: Within {
+                from: op.map(|op| (first, op)),
+                to: None,
+            },
             reverse: false,
-            enter: Enter::Nothing,
+            enter: Enter::UpTo(self.call.depth + 1),
             function: None,
         }
     }
 
     /// Returns the arrivals at the activation's lines, and the next arrival if there are more.
-    fn arrivals(&self, most: usize, reach: u64) -> Result<(Vec<Arrival>, Option<Arrival>)> {
+    fn arrivals(
+        &self,
+        from: Option<Moment>,
+        reach: u64,
+    ) -> Result<(Vec<Arrival>, Option<Arrival>)> {
         let session = self.program.session;
         let folded = session.folded(self.program.source);
         let stop = session.stops()?.first().copied();
         follow(session, |run, _| {
-            let mut steps = LineSteps::new(run, &folded, stop, self.wanted(reach))?;
+            let mut steps = LineSteps::new(run, &folded, stop, self.wanted(from, reach))?;
             let mut found = Vec::new();
             while let Some(step) = steps.next()? {
                 if step.depth != self.call.depth {
@@ -303,25 +379,27 @@ impl AnalysedCall<'_, '_> {
                     op: step.op,
                     line: folded.line(at),
                 };
-                if found.len() == most {
+                if found.len() == self.arrivals {
                     return Ok((found, Some(arrival)));
                 }
                 found.push(arrival);
             }
             // The last arrival may have more effects than were examined.
-            let cut = self.call.left.is_some_and(|end| reach < end);
+            let end = self.call.left.unwrap_or(session.path()?.length());
+            let cut = reach < end;
             let more = if cut { found.pop() } else { None };
             Ok((found, more))
         })
     }
 
     /// Returns the first arrivals, with the variables that changed.
-    fn watched(&self, most: usize, reach: u64) -> Result<Vec<LineEntry>> {
+    fn watched(&self, from: Option<Moment>, reach: u64) -> Result<Vec<LineEntry>> {
+        let most = self.variables;
         let session = self.program.session;
         let folded = session.folded(self.program.source);
         let seen = (self.program, self.positions);
         follow(session, |run, _| {
-            let mut lines = Lines::new(seen, run, &folded, self.wanted(reach), None)?;
+            let mut lines = Lines::new(seen, run, &folded, self.wanted(from, reach), None)?;
             let mut found = Vec::new();
             while found.len() < most
                 && let Some(entry) = lines.next(most)?
@@ -487,9 +565,8 @@ impl AnalysedCall<'_, '_> {
                     }));
                 }
             }
-            let position = |at: Option<(u64, Option<OpId>)>| {
-                at.map(|(time, op)| self.position(time, op)).transpose()
-            };
+            let position =
+                |at: Option<Moment>| at.map(|(time, op)| self.position(time, op)).transpose();
             lines.push(ActivationLine {
                 source: Position::line(&path, number),
                 shown: line.to_string(),
@@ -527,7 +604,7 @@ fn nested(session: &Session, call: &CallEntry, last: u64) -> Result<Vec<(u64, u6
 
 /// The stack frame that holds an activation's variables in memory. A compiled function first lowers
 /// the stack pointer to make room for it.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Frame {
     from: u64,
     to: u64,

@@ -70,8 +70,8 @@ impl PathsQuery {
         Ok(outlines_document(&outlines, self.top, shown))
     }
 
-    /// Passes the answer, with all blocks of each path trace, to `ask`. Checks the question first, and then builds the path if it does
-    /// not exist yet.
+    /// Passes the answer, with all blocks of each path trace, to `ask`. Checks the question first,
+    /// and then builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If the function or block does not exist, if the recording is damaged, or if `ask` fails.
@@ -120,7 +120,8 @@ impl PathsQuery {
             }
             (_, Some(function)) => {
                 let traces = Traces::of(path, function)?;
-                ask(PathsJson::Traces(&traces, self.top), shown)
+                let count = self.top.unwrap_or(usize::MAX).min(traces.len());
+                ask(PathsJson::Traces(&traces, 0..count), shown)
             }
             (PathsAbout::Traces(order), None) => {
                 let counts = TraceCounts::of(path, *order, self.top, listed.shows)?;

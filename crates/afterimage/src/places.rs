@@ -5,16 +5,16 @@ use std::path::Path;
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 pub use afterimage_present::times;
 use afterimage_present::{grouped, shell_word};
-use afterimage_profile::location::{Form, Occurrence, Place, form, split_occurrence};
+use afterimage_profile::location::{Form, Occurrence, Place, ResolveError, form, split_occurrence};
 use afterimage_profile::{Source, operator_texts, readable};
-use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_program::{LineError, NameError, Names, OperatorIndex, SourceMap};
 use afterimage_replay::values::{Execution, Executions, Operand, RecordedValues, Types};
 use afterimage_replay::whole_path::{PathFileError, PositionError};
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow, bail};
 
 use crate::Session;
 use crate::monitor::Note;
-use crate::text::pasted;
+use crate::text::{pasted, sentence};
 
 /// A statement of the program.
 #[derive(Clone, Debug)]
@@ -365,14 +365,88 @@ pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
     (1..=count)
         .contains(&number)
         .then_some(number)
-        .with_context(|| match count {
-            0 => format!("{what} was never executed"),
-            _ => format!(
-                "{what} was executed {}: there is no execution {}",
-                times(count),
-                grouped(number)
-            ),
-        })
+        .ok_or_else(|| so_often(what, "executed", (count, number)).into())
+}
+
+/// The error for an execution that did not happen. The last field is the number of executions.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotThatOften(String, u64);
+
+/// Returns the error for an execution by its number, if the place has only `count` executions.
+/// `happened` is the verb: "executed", "called" or "arrived at".
+pub(crate) fn so_often(what: &str, happened: &str, (count, number): (u64, u64)) -> NotThatOften {
+    let text = match count {
+        0 => format!("{what} was never {happened}"),
+        _ => format!(
+            "{what} was {happened} {}: there is no execution {}",
+            times(count),
+            grouped(number)
+        ),
+    };
+    NotThatOften(text, count)
+}
+
+/// The error for a question why a place was not executed, if it was executed.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WasExecuted(pub String);
+
+/// The reason why a place, or an execution of a place, does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoPlace {
+    /// The place exists, but was never executed.
+    Never,
+    /// The place has executions, but not that one.
+    Fewer,
+    /// The place was executed, but the question is why it was not.
+    Executed,
+    /// The line has no code. Holds the nearest line of the file with code.
+    NoCode(u32),
+    /// No function has this name.
+    NoFunction(String),
+}
+
+/// Returns why a place does not exist, if that is the reason for an error.
+pub fn no_place(error: &Error) -> Option<NoPlace> {
+    let of = |cause: &(dyn std::error::Error + 'static)| {
+        if let Some(NotThatOften(_, count)) = cause.downcast_ref() {
+            return Some(if *count == 0 {
+                NoPlace::Never
+            } else {
+                NoPlace::Fewer
+            });
+        }
+        if cause.is::<WasExecuted>() {
+            return Some(NoPlace::Executed);
+        }
+        match cause.downcast_ref::<PositionError<PathFileError>>() {
+            Some(PositionError::Never { .. }) => return Some(NoPlace::Never),
+            Some(PositionError::Fewer { .. }) => return Some(NoPlace::Fewer),
+            Some(PositionError::Place(error)) => return of_place(error),
+            _ => {}
+        }
+        if let Some(error) = cause.downcast_ref::<ResolveError>() {
+            return of_place(error);
+        }
+        cause.downcast_ref().and_then(of_name)
+    };
+    error.chain().find_map(of)
+}
+
+fn of_place(error: &ResolveError) -> Option<NoPlace> {
+    match error {
+        ResolveError::Name(error) => of_name(error),
+        ResolveError::Line(LineError::NoCode { nearest, .. }) => nearest.map(NoPlace::NoCode),
+        _ => None,
+    }
+}
+
+fn of_name(error: &NameError) -> Option<NoPlace> {
+    match error {
+        NameError::Unknown { query, .. } => Some(NoPlace::NoFunction(query.clone())),
+        _ => None,
+    }
 }
 
 /// Returns the command that explains why a place was not executed.
@@ -398,7 +472,8 @@ pub fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
         matches!(error, Some(PositionError::Never { .. }))
     };
     if error.chain().any(is_it) {
-        anyhow!("{error:#}; see: {}", why_not(file, at))
+        let text = format!("{}; see: {}", sentence(&error), why_not(file, at));
+        error.context(text)
     } else {
         error
     }

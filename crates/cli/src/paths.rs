@@ -117,8 +117,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 match found {
                     PathsJson::Found(found) => found_text(out, found, names, style)?,
                     PathsJson::Hot(hot) => hot_text(out, hot, names, style)?,
-                    PathsJson::Traces(traces, top) => {
-                        let listing = TraceListing { form, whole, top };
+                    PathsJson::Traces(traces, rows) => {
+                        let listing = TraceListing { form, whole, rows };
                         traces_text(out, traces, names, listing, style)?;
                     }
                     PathsJson::Counts(counts) => trace_counts_text(out, counts, names, style)?,

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use crate::debuggee::{Debuggee, position, sentence};
+use crate::evaluate::parsed;
 use crate::protocol::{
     Breakpoint, DataInfo, Locations, SetBreakpoints, SetExceptions, SetOthers, Wanted,
 };
@@ -72,8 +73,7 @@ impl Message {
                 bail!("the log message lacks a '}}' after '{{'");
             };
             let expression = after[..close].trim();
-            let parsed: Result<Condition, _> = expression.parse();
-            let parsed = parsed.map_err(|error| anyhow!("log message: {expression}: {error}"))?;
+            let parsed = parsed(expression).context("log message")?;
             if let Some(last) = texts.last_mut() {
                 last.push_str(&rest[..open]);
             }

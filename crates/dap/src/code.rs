@@ -1,5 +1,6 @@
 //! Answers requests for memory, operators, and source text.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use afterimage_ids::OrigOffset;
@@ -119,12 +120,15 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(json!({ "content": text }))
     }
 
-    /// Returns the files of the user's own code.
+    /// Returns the files of the user's own code. A file without code is not a source: it may be the
+    /// name of a compilation unit.
     pub(crate) fn loaded_sources(&mut self) -> Value {
         let code = self.debugger.session().code().clone();
-        let files = self.debugger.source().files().iter();
-        let own = files.filter(|path| code.shows(path)).cloned();
-        let own = Vec::from_iter(own);
+        let source = self.debugger.source();
+        let files = source.rows().iter().map(|row| row.location.file);
+        let files = BTreeSet::from_iter(files).into_iter();
+        let own = files.map(|file| source.path(file).to_owned());
+        let own = Vec::from_iter(own.filter(|path| code.shows(path)));
         let sources = own.iter().map(|path| self.source(path));
         json!({ "sources": Vec::from_iter(sources) })
     }

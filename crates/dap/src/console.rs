@@ -27,6 +27,16 @@ when x < 0             goes to the next time that x is negative on this line
 when-before x < 0      goes back to the last time that x was negative on this line
 back, in-back, out-back  steps back: over, in, out";
 
+/// Returns the forms of a command, for a user who typed only its name.
+pub(crate) fn forms(word: &str) -> Option<String> {
+    let forms = HELP.lines().filter_map(|line| {
+        let (form, _) = line.split_once("  ")?;
+        (form.split_once(' ')?.0 == word).then_some(form)
+    });
+    let forms = Vec::from_iter(forms);
+    (!forms.is_empty()).then(|| format!("write {}", forms.join(" or ")))
+}
+
 /// The maximum number of rows of a slice in the console.
 const ROWS: usize = 40;
 
@@ -128,10 +138,10 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
 
     /// Goes to the nearest execution of the current line at which a condition holds.
     fn when(&mut self, condition: &str, direction: Direction) -> Result<Answer> {
-        let located = self.debugger.located(self.at)?;
-        let line = located.context("the run is not at a line of the source")?;
+        let line = self.frame(None)?.line;
+        let line = line.context("the run is not at a line of the source")?;
         let at = StopAt::Line {
-            path: self.debugger.source().path(line.file).to_owned(),
+            path: line.path.clone(),
             line: line.line,
         };
         let point = self.debugger.stop_point(&at, Some(condition), None)?;

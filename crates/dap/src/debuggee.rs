@@ -212,7 +212,7 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
             "setVariable" | "setExpression" | "writeMemory" | "restartFrame" => {
                 bail!("{command}: a recording cannot be changed")
             }
-            _ => bail!("{command} is not supported"),
+            _ => bail!(unsupported(command)),
         }
     }
 
@@ -320,6 +320,11 @@ impl<'d, 'a, W: Write + Send + 'static> Debuggee<'d, 'a, W> {
     }
 }
 
+/// Returns the error for an unknown request.
+pub(crate) fn unsupported(command: &str) -> String {
+    format!("{command} is not supported")
+}
+
 /// Reads the arguments of a request.
 fn of<W: Write + Send + 'static, T: for<'de> serde::Deserialize<'de>>(
     request: &Request,
@@ -332,7 +337,10 @@ pub(crate) fn position(number: u64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
 }
 
-/// Formats an error as one line.
+/// Formats an error as one line, without the names of options of the command line.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
-    format!("{error:#}").replace('\n', " ")
+    let text = afterimage::text::sentence(error).replace('\n', " ");
+    ["--var ", "--at "]
+        .iter()
+        .fold(text, |text, option| text.replace(option, ""))
 }

@@ -6,9 +6,22 @@ use afterimage_replay::state::{Condition, Path};
 use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 
+use crate::console::forms;
 use crate::debuggee::{Answer, Debuggee};
 use crate::protocol::Evaluate;
 use crate::variables::Opened;
+
+/// Parses an expression.
+pub(crate) fn parsed(text: &str) -> Result<Condition> {
+    let expression: Result<Condition, _> = text.parse();
+    expression.map_err(|error| {
+        let error = error.to_string();
+        anyhow!(
+            "{text}: {}",
+            error.replace("of the condition", "of the expression")
+        )
+    })
+}
 
 impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     pub(crate) fn evaluate(&mut self, wanted: &Evaluate) -> Result<Answer> {
@@ -16,12 +29,21 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         if text.is_empty() {
             bail!("the expression is empty");
         }
-        if wanted.context.as_deref() == Some("repl")
-            && let Some(answer) = self.command(text, wanted.frame_id)?
-        {
-            return Ok(answer);
+        if wanted.context.as_deref() != Some("repl") {
+            return self.value(text, wanted.frame_id);
         }
-        let frame = self.frame(wanted.frame_id)?;
+        match self.command(text, wanted.frame_id)? {
+            Some(answer) => Ok(answer),
+            // The name of a command may also be the name of a variable.
+            None => self
+                .value(text, wanted.frame_id)
+                .map_err(|error| forms(text).map_or(error, |forms| anyhow!(forms))),
+        }
+    }
+
+    /// Returns the value of an expression.
+    fn value(&mut self, text: &str, frame: Option<u64>) -> Result<Answer> {
+        let frame = self.frame(frame)?;
         let number = frame.number;
         if let Ok(path) = text.parse::<Path>() {
             let known = self.debugger.variables();
@@ -44,13 +66,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             }
             return Ok(Answer { body, motion: None });
         }
-        let expression: Result<Condition, _> = text.parse();
-        let expression = expression.map_err(|error| {
-            let error = error
-                .to_string()
-                .replace("of the condition", "of the expression");
-            anyhow!("{text}: {error}")
-        })?;
+        let expression = parsed(text)?;
         let result = self.debugger.inspect(self.at, number + 1, |inspection| {
             inspection.evaluate(number, &expression)
         })?;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage::debugger::{Direction, Position, RunTo, Step};
+use afterimage::debugger::{Direction, Interrupted, Position, RunTo, Step};
 use afterimage_present::grouped;
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -56,10 +56,13 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
             Stopped {
                 at: before,
                 reason: "pause",
-                description: if interrupted {
-                    "Interrupted: the run is where it was before".to_owned()
-                } else {
-                    sentence(&error)
+                description: match error.downcast_ref() {
+                    Some(Interrupted { looked_at }) if interrupted && *looked_at > 0 => format!(
+                        "Interrupted after {} executions were tested: the run is where it was before",
+                        grouped(*looked_at)
+                    ),
+                    _ if interrupted => "Interrupted: the run is where it was before".to_owned(),
+                    _ => sentence(&error),
                 },
                 breakpoints: Vec::new(),
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{Category, Client};
-use crate::debuggee::{Debuggee, Numbering};
+use crate::debuggee::{Debuggee, Numbering, sentence};
 use crate::protocol::{Initialize, Launch, Request};
 
 /// Records programs.
@@ -63,7 +63,7 @@ pub fn serve<W: Write + Send + 'static>(
                     });
                     client.succeed(&request, capabilities());
                 }
-                Err(error) => client.fail(&request, &format!("{error:#}")),
+                Err(error) => client.fail(&request, &sentence(&error)),
             },
             "disconnect" | "terminate" => {
                 client.succeed(&request, Value::Null);
@@ -81,7 +81,7 @@ pub fn serve<W: Write + Send + 'static>(
                 match debug(&client, &request, numbering, recorder) {
                     Ok(Left::Over) => return Ok(()),
                     Ok(Left::Refused) => {}
-                    Err(error) => client.fail(&request, &format!("{error:#}")),
+                    Err(error) => client.fail(&request, &sentence(&error)),
                 }
             }
             command if numbering.is_none() => {
@@ -130,7 +130,7 @@ fn debug<W: Write + Send + 'static>(
     match left {
         Ok(left) => Ok(left),
         Err(error) => {
-            client.fail(request, &format!("{error:#}"));
+            client.fail(request, &sentence(&error.into()));
             Ok(Left::Refused)
         }
     }

@@ -97,7 +97,9 @@ impl Folder {
             Some(known) if known == manifest => Ok(folder),
             Some(known) if known.format == FORMAT && known.recording == manifest.recording => {
                 bail!(
-                    "{shown}: this data set has different tables or windows; choose another folder, or the same --tables and --window-blocks"
+                    "{shown}: this data set has different tables or windows; choose another folder, or continue it with --tables {} --window-blocks {}",
+                    known.tables.join(","),
+                    known.windows.blocks()
                 )
             }
             Some(known) if known.format == FORMAT => {

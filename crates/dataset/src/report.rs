@@ -62,6 +62,9 @@ impl DatasetReport {
 
 impl Display for DatasetReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.complete && self.tables.is_empty() {
+            return write!(f, "already complete: {}", counted(self.all, "window"));
+        }
         let rows = self.tables.values().map(|table| table.rows).sum::<u64>();
         let bytes = self.tables.values().map(|table| table.bytes).sum::<u64>();
         write!(

@@ -44,6 +44,9 @@ pub struct ActivationReport {
     /// repetitions of lines 7, 10 and 6. The file precedes lines of other files. A long path ends
     /// with `…`.
     pub path: String,
+    /// The position where the path begins, if it is not the beginning of the execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// The number of arrivals at lines in the path.
     pub arrivals: u64,
     /// The position where the path continues, if the path is cut off.
@@ -283,9 +286,15 @@ impl Render for ActivationReport {
         writeln!(out, "{}", self.signature())?;
         writeln!(out, "  {}", self.placed())?;
         writeln!(out, "path by lines: {}", shortened(&self.path, PATH, 0))?;
+        let arrivals = counted(self.arrivals, "arrival");
+        let shown = match &self.from {
+            Some(from) => format!("{arrivals} from {from} on"),
+            None => format!("the first {arrivals}"),
+        };
         if let Some(more) = &self.more {
-            let arrivals = counted(self.arrivals, "arrival");
-            writeln!(out, "  the first {arrivals}; continue at {more}")?;
+            writeln!(out, "  {shown}; continue at {more}")?;
+        } else if self.from.is_some() {
+            writeln!(out, "  {shown}")?;
         }
         if self.watched < self.arrivals {
             let watched = counted(self.watched, "arrival");

@@ -246,13 +246,12 @@ impl<'a> Debugger<'a> {
     }
 
     /// Follows the run once to several ascending positions. Calls `show` with the index of each
-    /// position and the innermost activation there. `show` returns whether all requested data is
-    /// known; if not, it is called again for this position. Leaves out positions that the run did
-    /// not reach.
+    /// position and the innermost activation there. If `show` requests data that is missing there,
+    /// it is called again for this position. Leaves out positions that the run did not reach.
     pub(super) fn at_each(
         &self,
         positions: &[(Visit, Position)],
-        mut show: impl FnMut(usize, &Moment<'_, 'a>) -> Result<bool>,
+        mut show: impl FnMut(usize, &Moment<'_, 'a>) -> Result<()>,
     ) -> Result<()> {
         let mut activations = Vec::with_capacity(positions.len());
         for &(visit, at) in positions {
@@ -278,6 +277,7 @@ impl<'a> Debugger<'a> {
                     return;
                 }
                 let activation = &activations[number];
+                let (function, entered) = (activation.function, activation.instance.time);
                 let standing = Standing::of(Opened {
                     entered: activation.instance.time,
                     called: activation.time,
@@ -290,16 +290,21 @@ impl<'a> Debugger<'a> {
                     at_call: &|_, _| None,
                     lacks: Cell::new(false),
                 };
-                let moment = Moment {
-                    activation,
-                    contents: &contents,
-                    entry: None,
-                    program: self.run.program,
-                    name: &name,
+                let mut shown = || -> Result<()> {
+                    self.check()?;
+                    let entry = Activation::beginning(&self.bodies, function, entered)?;
+                    let moment = Moment {
+                        activation,
+                        contents: &contents,
+                        entry: Some(&entry),
+                        program: self.run.program,
+                        name: &name,
+                    };
+                    show(number, &moment)
                 };
-                match show(number, &moment) {
-                    Ok(true) if !contents.lacks.get() => {}
-                    Ok(_) => lacking.push(number),
+                match shown() {
+                    Ok(()) if contents.lacks.get() => lacking.push(number),
+                    Ok(()) => {}
                     Err(error) => failed = Some(error),
                 }
             },
@@ -309,9 +314,10 @@ impl<'a> Debugger<'a> {
         }
         // Only these positions must be inspected from the beginning of their activations.
         for number in lacking {
+            self.check()?;
             let show = RefCell::new(&mut show);
             self.inspect(positions[number].1, 1, |inspection| {
-                inspection.with(0, |moment, _| show.borrow_mut()(number, moment).map(drop))
+                inspection.with(0, |moment, _| show.borrow_mut()(number, moment))
             })?;
         }
         Ok(())

@@ -58,6 +58,14 @@ impl Position {
     }
 }
 
+/// The error of a question that was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it was interrupted")]
+pub struct Interrupted {
+    /// The number of executions at which conditions were examined before.
+    pub looked_at: u64,
+}
+
 /// Steps through a run.
 pub struct Debugger<'a> {
     program: NamedProgram<'a>,
@@ -177,7 +185,7 @@ impl<'a> Debugger<'a> {
     /// Fails if the operation was cancelled.
     fn check(&self) -> Result<()> {
         if self.cancelled.load(std::sync::atomic::Ordering::Relaxed) {
-            bail!("it was interrupted");
+            bail!(Interrupted { looked_at: 0 });
         }
         Ok(())
     }

@@ -9,10 +9,10 @@ use afterimage_replay::state::{Condition, Truth};
 use afterimage_replay::steps::{Enter, LineSteps, WantedLines, Within};
 use afterimage_replay::whole_path::Window;
 use afterimage_wpp::Visit;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
 use super::stops::Points;
-use super::{Debugger, Direction, Position, RunTo, StopPoint};
+use super::{Debugger, Direction, Interrupted, Position, RunTo, StopPoint};
 
 /// The number of executions to examine in the first pass. Each later pass examines twice as many as
 /// the previous one, up to [`MOST`].
@@ -38,7 +38,6 @@ impl<'a> Debugger<'a> {
         let (mut first, mut last) = (*numbers.start(), *numbers.end());
         let mut most = FIRST;
         while first <= last {
-            self.check()?;
             let chunk = match direction {
                 Direction::Forward => first..=last.min(first + (most - 1)),
                 Direction::Backward => last.saturating_sub(most - 1).max(first)..=last,
@@ -51,12 +50,16 @@ impl<'a> Debugger<'a> {
             let numbered = self.executions(point, chunk)?;
             let positions = Vec::from_iter(numbered.iter().map(|(_, execution)| *execution));
             let mut truths: Vec<Option<Truth>> = vec![None; positions.len()];
-            self.at_each(&positions, |number, moment| {
+            let seen = self.at_each(&positions, |number, moment| {
                 let scopes = self.scopes(moment.activation.function)?;
-                let (truth, _) = look.found(moment, &scopes);
-                let is_known = !matches!(truth, Truth::Unknown(_));
-                truths[number] = Some(truth);
-                Ok(is_known)
+                truths[number] = Some(look.found(moment, &scopes).0);
+                Ok(())
+            });
+            seen.map_err(|error| match error.downcast() {
+                Ok(Interrupted { .. }) => anyhow!(Interrupted {
+                    looked_at: found.looked_at,
+                }),
+                Err(error) => error,
             })?;
             let mut looked_at = truths.iter().zip(&positions).collect::<Vec<_>>();
             if direction == Direction::Backward {
@@ -73,7 +76,7 @@ impl<'a> Debugger<'a> {
                     Some(Truth::False) | None => {}
                 }
             }
-            look.check("the condition")?;
+            look.check().context("the condition")?;
         }
         Ok(None)
     }
@@ -173,10 +176,8 @@ impl<'a> Debugger<'a> {
         self.at_each(&moments, |moment_number, moment| {
             let scopes = self.scopes(moment.activation.function)?;
             let all = looks.iter().map(|look| look.result(moment, &scopes));
-            let all = Vec::from_iter(all);
-            let is_known = all.iter().all(Result::is_ok);
-            values.borrow_mut()[order[moment_number]] = all;
-            Ok(is_known)
+            values.borrow_mut()[order[moment_number]] = all.collect();
+            Ok(())
         })?;
         Ok(values.into_inner())
     }

@@ -9,7 +9,7 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_profile::Line;
 use afterimage_profile::location::{Place, number};
 use afterimage_program::Location;
-use afterimage_replay::state::Condition;
+use afterimage_replay::state::{Condition, Variables};
 use afterimage_replay::steps::Range;
 use afterimage_replay::whole_path::{ArrivalTimes, FileSegments};
 use afterimage_wpp::{Occurrences, Visit};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::memory::{Access, Watched};
 use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
-use crate::values::Look;
+use crate::values::{Look, first_variable};
 
 /// The place to stop, as the user gives it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,8 +191,8 @@ impl<'a> Debugger<'a> {
     /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
-    /// If the program has no such place, the condition or the hit count is invalid, or one of them
-    /// is given for accesses to memory.
+    /// If the program has no such place, the condition names something unknown there, the condition
+    /// or the hit count is invalid, or one of them is given for accesses to memory.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -207,8 +207,10 @@ impl<'a> Debugger<'a> {
         let hits = hits.map(|text| text.parse::<Hits>().map_err(|why| anyhow!(why)));
         let hits = hits.transpose()?;
         let (place, line, function) = match at {
-            StopAt::Place(text) => self.points(self.named(text)?)?,
-            StopAt::Line { path, line } => self.points(self.line_point(path, *line)?)?,
+            StopAt::Place(text) => self.points(self.named(text)?, condition.as_ref())?,
+            StopAt::Line { path, line } => {
+                self.points(self.line_point(path, *line)?, condition.as_ref())?
+            }
             StopAt::Memory {
                 access,
                 memory,
@@ -250,7 +252,13 @@ impl<'a> Debugger<'a> {
         Ok(resolved.place)
     }
 
-    fn points(&self, place: Place) -> Result<Found<'a>> {
+    /// Finds the executions of a place. Refuses a condition that names something unknown there.
+    fn points(&self, place: Place, condition: Option<&Condition>) -> Result<Found<'a>> {
+        if let Some(condition) = condition {
+            let variables = self.known_variables()?;
+            let names = self.program.names;
+            first_variable(self.session(), (condition, &place), variables, names)?;
+        }
         Ok(match place {
             Place::Function(function) => {
                 if self.run.program.function(function).is_none() {
@@ -330,7 +338,7 @@ impl<'a> Debugger<'a> {
     /// condition, examines the executions one by one.
     ///
     /// # Errors
-    /// If the run cannot be followed, a condition names an unknown variable, or the search was
+    /// If the run cannot be followed, a condition can never have a value, or the search was
     /// interrupted.
     pub fn run_to(
         &self,
@@ -610,9 +618,12 @@ impl<'a> Debugger<'a> {
         condition: &'l Condition,
         lists: bool,
     ) -> Result<Look<'l, 'a>> {
-        let variables = self.variables.as_ref();
-        let variables = variables.map_err(|error| anyhow!(error.to_string()))?;
-        Ok(Look::new(condition, variables, lists))
+        Ok(Look::new(condition, self.known_variables()?, lists))
+    }
+
+    fn known_variables(&self) -> Result<&'a Variables<'a>> {
+        let variables = self.variables.as_ref().copied();
+        variables.map_err(|error| anyhow!(error.to_string()))
     }
 }
 

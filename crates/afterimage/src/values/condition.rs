@@ -20,7 +20,7 @@ use afterimage_replay::state::{
     NumberType, Object, Occasion, Path, PathError, Rank, Shape, Truth, TypeRef, Variables, Watch,
     follow_to,
 };
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use super::ValuesQuery;
@@ -92,15 +92,7 @@ impl ConditionQuery {
         let names = loaded.names(source);
         let place = named_place(session, &names, source, query)?;
         let variables = session.variables()?;
-        let mut first_path = None;
-        for (written, path) in &condition.paths {
-            match known(session, variables, path, &names, &place.place) {
-                Ok(()) if !is_empty_optional(written) => first_path = first_path.or(Some(path)),
-                Ok(()) => {}
-                Err(why) if constant(variables, (written, path)).is_none() => return Err(why),
-                Err(_) => {}
-            }
-        }
+        let first_path = first_variable(session, (&condition, &place.place), variables, &names)?;
         let Some(first_path) = first_path else {
             bail!("--where '{text}' names no variable, so it holds always or never");
         };
@@ -154,7 +146,8 @@ impl ConditionQuery {
                 break;
             }
         }
-        shared.reasons.check(text, &condition)?;
+        let checked = shared.reasons.check(&condition);
+        checked.with_context(|| format!("--where '{text}'"))?;
         let unknown = tally.unknown.into_iter();
         let unknown = unknown.map(|(unavailable, times)| VariableMissing { unavailable, times });
         Ok(ConditionReport {
@@ -173,6 +166,28 @@ impl ConditionQuery {
             happened,
         })
     }
+}
+
+/// Returns the first path of a condition that begins with a variable.
+///
+/// # Errors
+/// If the condition names something unknown at the place.
+pub(crate) fn first_variable<'c>(
+    session: &Session,
+    (condition, place): (&'c Condition, &Place),
+    variables: &Variables<'_>,
+    names: &Names,
+) -> Result<Option<&'c Path>> {
+    let mut first = None;
+    for (written, path) in &condition.paths {
+        match known(session, variables, path, names, place) {
+            Ok(()) if !is_empty_optional(written) => first = first.or(Some(path)),
+            Ok(()) => {}
+            Err(why) if constant(variables, (written, path)).is_none() => return Err(why),
+            Err(_) => {}
+        }
+    }
+    Ok(first)
 }
 
 /// Returns the text of each variable of a condition at each of some moments.
@@ -454,11 +469,11 @@ impl Reasons {
     }
 
     /// Refuses a variable that can never have a value.
-    fn check(&self, text: &str, condition: &Condition) -> Result<()> {
+    fn check(&self, condition: &Condition) -> Result<()> {
         for ((name, _), why) in condition.paths.iter().zip(&self.0) {
             let why = why.as_ref().and_then(Option::as_ref);
             if let Some(why) = never([why].into_iter()) {
-                bail!("--where '{text}': {name}: {why}");
+                bail!("{name}: {why}");
             }
         }
         Ok(())
@@ -528,8 +543,8 @@ impl<'l, 'a> Look<'l, 'a> {
     }
 
     /// Refuses a variable that can never have a value.
-    pub(crate) fn check(&self, text: &str) -> Result<()> {
-        self.reasons.borrow().check(text, self.condition)
+    pub(crate) fn check(&self) -> Result<()> {
+        self.reasons.borrow().check(self.condition)
     }
 
     /// Returns whether the condition holds at a moment, and the values of its variables.

@@ -7,7 +7,7 @@ use afterimage_profile::location::{Occurrence, number};
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::places::times;
+use crate::places::so_often;
 
 /// Selects executions of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,16 +97,10 @@ impl Instances {
         (what, happened): (&str, &str),
         by: impl Fn(u64) -> Result<u64>,
     ) -> Result<(u64, u64)> {
-        let so_often = |number: u64| {
-            format!(
-                "{what} was {happened} {}: there is no execution {}",
-                times(count),
-                grouped(number)
-            )
-        };
+        let so_often = |number: u64| so_often(what, happened, (count, number));
         Ok(match self {
             Self::All => (1, count),
-            _ if count == 0 => bail!("{what} was never {happened}"),
+            _ if count == 0 => bail!(so_often(1)),
             Self::Range(first, _) if first > count => bail!(so_often(first)),
             Self::Range(first, last) => (first, last.min(count)),
             Self::Last => (count, count),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use build::{Adds, KeptValues};
 pub(crate) use build::{add_values, ensure_values};
-pub(crate) use condition::Look;
 pub use condition::{ConditionQuery, Wanted};
+pub(crate) use condition::{Look, first_variable};
 pub use instances::{Instances, InstancesError};
 pub use loads::{write_load_values, write_loaded};
 pub use missing::{add_first_values, missing_values};

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::explain::Scene;
-use crate::places::has_column;
+use crate::places::{WasExecuted, has_column};
 use crate::text::harmless;
 use crate::why::Way;
 
@@ -297,10 +297,10 @@ fn refuse_executed(
         }
         _ => String::new(),
     };
-    bail!(
+    bail!(WasExecuted(format!(
         "{at} was {how} {}{after}, {when}{later}{part}{hint}",
         times(count)
-    )
+    )))
 }
 
 /// Returns the arrivals or executions up to a time, for a place that was not executed later.

@@ -1,7 +1,7 @@
 //! `afterimage mcp` answers with the documents that the command line writes.
 
-use std::io::Write;
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use afterimage_testkit::tools::{Clang, clang};
 use serde_json::{Value, json};
@@ -291,4 +291,226 @@ void _start(void) {{
     for one in decisions {
         assert!(asked.contains(&one["place"]["at"]), "{text}");
     }
+}
+
+const LONG: &str = r#"
+struct piece { const char *text; int length; };
+__attribute__((import_module("wasi_snapshot_preview1"), import_name("fd_write")))
+int fd_write(int fd, const struct piece *pieces, int count, int *written);
+static int total;
+static unsigned seed = 7;
+static char line[4];
+int charge(int amount) {
+    int fee = amount / 10;
+    if (amount % 3 == 0)
+        fee += 2;
+    if (amount % 5 == 0)
+        fee = fee * amount / (fee + 1);
+    total += fee;
+    return fee;
+}
+unsigned mix(unsigned from) {
+    seed = (seed ^ from) * 1103515245u + (seed >> 3);
+    return seed;
+}
+int work(int times) {
+    int sum = 0;
+    for (int i = 0; i < times; i++) {
+        sum += i;
+    }
+    return sum;
+}
+void _start(void) {
+    for (int i = 0; i < 130; i++) {
+        charge(i);
+        mix(i);
+    }
+    line[0] = '0' + work(30000) % 10;
+    line[1] = '0' + seed % 10;
+    line[2] = '0' + total % 10;
+    struct piece piece = { line, 3 };
+    int written;
+    fd_write(1, &piece, 1, &written);
+}
+"#;
+
+/// A server to which each call is sent after the answer to the previous one.
+struct Server {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    id: u64,
+}
+
+impl Server {
+    fn new(sandbox: &Sandbox) -> Self {
+        let mut server = sandbox.command(["mcp"]);
+        let server = server.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = server.spawn().unwrap();
+        let to = child.stdin.take().unwrap();
+        let from = BufReader::new(child.stdout.take().unwrap());
+        let id = 0;
+        let mut server = Self {
+            child,
+            to,
+            from,
+            id,
+        };
+        server.send("initialize", &json!({ "protocolVersion": "2025-06-18" }));
+        server
+    }
+
+    fn send(&mut self, method: &str, parameters: &Value) -> Value {
+        self.id += 1;
+        let message =
+            json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": parameters });
+        writeln!(self.to, "{message}").unwrap();
+        let mut line = String::new();
+        self.from.read_line(&mut line).unwrap();
+        let mut answer: Value = serde_json::from_str(&line).unwrap();
+        answer["result"].take()
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.send(
+            "tools/call",
+            &json!({ "name": tool, "arguments": arguments }),
+        )
+    }
+
+    /// Returns all parts of an answer, found by following `more`.
+    fn parts(&mut self, tool: &str, arguments: &Value) -> Vec<Value> {
+        let mut asked = vec![arguments.clone()];
+        let mut parts = Vec::new();
+        loop {
+            let last = asked.last().unwrap();
+            let result = self.call(tool, last);
+            assert_eq!(result["isError"], false, "{tool} {last}: {result}");
+            let part = result["structuredContent"].clone();
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(!text.contains("more lines of this report"), "{text}");
+            let more = part["more"].clone();
+            parts.push(part);
+            if more.is_null() {
+                return parts;
+            }
+            let arguments = more["arguments"].clone();
+            assert!(!asked.contains(&arguments), "{tool} repeats {arguments}");
+            asked.push(arguments);
+            assert!(asked.len() < 200, "{tool} {asked:?} does not end");
+        }
+    }
+
+    fn end(mut self) {
+        drop(self.to);
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn the_parts_of_an_answer_are_the_whole_answer() {
+    let Some(clang) = clang() else { return };
+    let sandbox = Sandbox::new();
+    let source = sandbox.write("long.c", LONG);
+    let module = sandbox.path("long.wasm");
+    clang.module(&["-g", "-O0"], &[&source], &[], &module);
+    sandbox.ok("record -o run.aft long.wasm");
+    let at = |text| format!("long.c:{}", line_of(LONG, text));
+    let (added, mixed) = (
+        at("total += fee;"),
+        at("seed = (seed ^ from) * 1103515245u + (seed >> 3);"),
+    );
+    let mut server = Server::new(&sandbox);
+    let fixed = format!("{added}#7");
+    for (tool, arguments) in [
+        ("overview", json!({})),
+        ("source", json!({ "file": "long.c", "from": 1 })),
+        ("source", json!({})),
+        ("find", json!({ "name": "" })),
+        ("find", json!({ "at": added, "where": "fee > 4" })),
+        (
+            "find",
+            json!({ "at": added, "where": "fee > 4", "instances": "20..99" }),
+        ),
+        (
+            "find",
+            json!({ "at": added, "where": "fee > 4", "which": "first" }),
+        ),
+        (
+            "find",
+            json!({ "at": added, "where": "fee > 4", "which": "count" }),
+        ),
+        ("history", json!({ "at": added, "var": "fee" })),
+        (
+            "history",
+            json!({ "at": added, "var": "fee", "instances": "t=2000" }),
+        ),
+        ("history", json!({ "at": fixed, "var": "fee" })),
+        ("history", json!({ "at": added, "instances": "100..130" })),
+        ("history", json!({ "at": mixed, "instances": "t=2000" })),
+        ("history", json!({ "at": fixed })),
+        ("why", json!({ "stdout": 0 })),
+        ("why", json!({ "stdout": 1 })),
+        ("slice", json!({ "at": "long.c:12#20" })),
+        ("paths", json!({})),
+        ("paths", json!({ "function": "charge" })),
+        ("paths", json!({ "hot": true })),
+        ("paths", json!({ "hot": true, "limit": 3 })),
+        ("call", json!({ "at": "_start" })),
+        ("state", json!({ "at": added })),
+    ] {
+        let mut arguments = arguments;
+        arguments["recording"] = json!("run.aft");
+        let parts = server.parts(tool, &arguments);
+        let shown = parts
+            .iter()
+            .map(|part| part["totals"]["shown"].as_u64().unwrap());
+        let shown: u64 = shown.sum();
+        // A chain of steps is counted when its end is known.
+        let totals = parts.iter().map(|part| part["totals"]["all"].as_u64());
+        let all = totals.flatten().next();
+        match (tool, arguments["which"].as_str()) {
+            ("find", Some(_)) => assert_eq!(parts.len(), 1),
+            ("history", _) if arguments["at"] == fixed => assert_eq!(parts.len(), 1),
+            _ if arguments["instances"]
+                .as_str()
+                .is_some_and(|one| one.contains("..")) => {}
+            _ => assert_eq!(Some(shown), all, "{tool} {arguments}"),
+        }
+        // No row is in two parts.
+        let lists = parts.iter().map(|part| &part["report"]["instances"]);
+        let numbers = lists.filter_map(Value::as_array).flatten();
+        let numbers = Vec::from_iter(numbers.map(|one| one["number"].as_u64().unwrap()));
+        assert!(
+            numbers.is_sorted_by(|one, next| one < next),
+            "{tool} {arguments}: {numbers:?}"
+        );
+    }
+    // The long call is reported in several parts, which together have each arrival once.
+    let arguments = json!({ "recording": "run.aft", "at": "work#1" });
+    let parts = server.parts("call", &arguments);
+    let report = |part: &Value| part["report"].clone();
+    let reports = Vec::from_iter(parts.iter().map(report));
+    assert!(reports.len() > 1);
+    for report in &reports {
+        assert_eq!(
+            report["returned"][0]["text"]
+                .as_str()
+                .unwrap()
+                .split(' ')
+                .next(),
+            Some("449985000"),
+            "{report}"
+        );
+        assert_eq!(report["arguments"][0]["value"], "30000");
+    }
+    let line = line_of(LONG, "sum += i;");
+    let lines = reports
+        .iter()
+        .flat_map(|report| report["lines"].as_array().unwrap());
+    let times = lines
+        .filter(|one| one["source"]["line"] == line)
+        .map(|one| one["times"].as_u64().unwrap());
+    assert_eq!(times.sum::<u64>(), 30_000);
+    server.end();
 }

@@ -102,6 +102,7 @@ fn conditions_hit_counts_and_log_points() {
         &mut client,
         json!([
             { "line": push, "condition": "round ==" },
+            { "line": push, "condition": "nothing > 3" },
             { "line": push, "hitCondition": "often" },
             { "line": push, "logMessage": "{round" },
             { "line": 1_000_000 },
@@ -116,6 +117,39 @@ fn conditions_hit_counts_and_log_points() {
                 .as_str()
                 .is_some_and(|why| !why.is_empty())
         );
+    }
+    let unknown = set[1]["message"].as_str().unwrap();
+    assert!(
+        unknown.starts_with("there is no variable nothing"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn errors_are_said_once_and_commands_alone_show_their_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::at(&recording(&folder, "0", &["3"]));
+    let why = client.refused("afterimage/origins", json!({ "expression": "nosuch" }));
+    assert_eq!(
+        why.matches("there is no variable nosuch").count(),
+        1,
+        "{why}"
+    );
+    assert!(!why.contains("--var"), "{why}");
+    for (word, forms) in [
+        ("why", "write why x or why --trap"),
+        ("when", "write when x < 0"),
+    ] {
+        let arguments = json!({ "expression": word, "context": "repl" });
+        let said = client.refused("evaluate", arguments);
+        assert_eq!(said, forms);
+    }
+    let sources = client.done("loadedSources", json!({}))["sources"].clone();
+    let sources = sources.as_array().unwrap();
+    assert!(!sources.is_empty());
+    for source in sources {
+        let path = source["path"].as_str().unwrap();
+        assert!(!path.contains("-cgu."), "{path}");
     }
 }
 

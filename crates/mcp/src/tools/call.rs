@@ -24,6 +24,8 @@ pub(super) struct Arguments {
     /// Begin at this line of the answer, from 0. By default, a long answer begins a few lines
     /// before the line of `at`.
     offset: Option<usize>,
+    /// End before this line of the answer, to continue an answer.
+    until: Option<usize>,
 }
 
 /// The number of lines shown before the requested one.
@@ -49,15 +51,14 @@ impl Question for Arguments {
         let session = asked.session()?;
         let whole = session.activation(&ActivationQuery::new(&self.at))?;
         let all = whole.lines.len();
-        let offset = match self.offset {
-            Some(offset) => offset.min(all),
-            None => self.begins(&whole),
-        };
+        let begins = self.begins(&whole);
+        let end = self.until.unwrap_or(all).min(all);
+        let offset = self.offset.unwrap_or(begins).min(end);
         let of = |lines: &[ActivationLine]| ActivationReport {
             lines: lines.to_vec(),
             ..whole.clone()
         };
-        let (lines, text) = page(&whole.lines, offset, |lines| text_of(&of(lines)))?;
+        let (lines, text) = page(&whole.lines[..end], offset, |lines| text_of(&of(lines)))?;
         let until = offset + lines.len();
         let mut found = ToolResult::new(
             document_of(&of(lines))?,
@@ -69,10 +70,14 @@ impl Question for Arguments {
             },
         );
         found.next = self.next(&whole, lines);
-        found.more = match (until < all, offset) {
-            (true, _) => Some(json!({ "offset": until })),
-            (false, 0) => None,
-            (false, _) => Some(json!({ "offset": 0 })),
+        found.more = if until < end {
+            Some(json!({ "offset": until }))
+        } else if self.until.is_none() && begins > 0 && offset >= begins {
+            // The lines before the first one that was shown.
+            Some(json!({ "offset": 0, "until": begins }))
+        } else {
+            let next = whole.more.as_ref();
+            next.map(|at| json!({ "at": at, "offset": null, "until": null }))
         };
         Ok(found)
     }

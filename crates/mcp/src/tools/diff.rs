@@ -1,17 +1,22 @@
 //! Implements the tool `diff`, which shows where two runs diverge.
 
+use std::path::Path;
+
+use afterimage::Session;
 use afterimage::diff::Programs;
 use afterimage::diff::same::{SameQuery, same};
 use afterimage::diff::versions::versions;
 use afterimage::present::{Render, Style};
 use afterimage::sources::FirstOf;
+use afterimage::text::pasted;
 use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Question, Subject};
-use crate::answer::{ToolResult, Totals, document_of, text_of};
+use crate::answer::{Next, ToolResult, Totals, document_of, page, text_of};
+use crate::calls::{Call, calls_about_several};
 use crate::schemas;
 
 /// The runs to compare.
@@ -22,9 +27,14 @@ pub(super) struct Arguments {
     recording: String,
     /// The second recording: of the same program, or of another version of it.
     other: String,
+    /// The maximum number of rows in each list, by default 8.
+    limit: Option<usize>,
+    /// Skip this many lines of the report, to continue an answer.
+    #[serde(default)]
+    offset: usize,
 }
 
-/// The maximum number of rows in each list.
+/// The default number of rows in each list.
 const ROWS: usize = 8;
 
 impl Question for Arguments {
@@ -53,31 +63,60 @@ impl Question for Arguments {
             session.ensure_inputs()?;
             session.ensure_path()?;
         }
+        let rows = Some(self.limit.unwrap_or(ROWS).max(1));
         let alike = match Programs::of([a, b]) {
             Programs::Same => None,
             Programs::Alike(alike) => Some(alike),
             Programs::Versions => {
-                return versions([a, b], Some(ROWS), |view| found(view));
+                return versions([a, b], rows, |view| self.found([a, b], view));
             }
         };
         let sources = FirstOf(vec![&**a.sources(), &**b.sources()]);
         let query = SameQuery {
             lines: true,
-            top: Some(ROWS),
+            top: rows,
             sources: &sources,
             style: Style::default(),
         };
-        same([a, b], alike, &query, |view| found(view))
+        same([a, b], alike, &query, |view| self.found([a, b], view))
     }
 }
 
-fn found(view: &impl Render) -> Result<ToolResult> {
-    let text = text_of(view)?;
-    let lines = text.lines().count() as u64;
-    let totals = Totals {
-        unit: "lines of the report",
-        shown: lines,
-        all: Some(lines),
-    };
-    Ok(ToolResult::new(document_of(view)?, text, totals))
+impl Arguments {
+    fn found(&self, sessions: [&Session; 2], view: &impl Render) -> Result<ToolResult> {
+        let mut text = text_of(view)?;
+        // Name the recordings as the agent does.
+        for (session, name) in sessions.iter().zip([&self.recording, &self.other]) {
+            text = text.replace(&pasted(session.at()), &pasted(Path::new(name)));
+        }
+        let (text, calls) = calls_about_several(&text);
+        let lines = Vec::from_iter(text.lines());
+        let offset = self.offset.min(lines.len());
+        let joined = |lines: &[&str]| Ok(lines.iter().map(|line| format!("{line}\n")).collect());
+        let (shown, text) = page(&lines, offset, joined)?;
+        let until = offset + shown.len();
+        let totals = Totals {
+            unit: "lines of the report",
+            shown: shown.len() as u64,
+            all: Some(lines.len() as u64),
+        };
+        let mut found = ToolResult::new(document_of(view)?, text, totals);
+        found.more = (until < lines.len()).then(|| json!({ "offset": until }));
+        // The report quotes the programs, so it may contain other commands.
+        let names = [&self.recording, &self.other];
+        let is_known = |call: &Call| {
+            let recording = call.1["recording"].as_str();
+            names.iter().any(|name| recording == Some(name))
+        };
+        let next = calls
+            .into_iter()
+            .filter(is_known)
+            .map(|(tool, arguments)| Next {
+                tool,
+                about: "what led there".to_owned(),
+                arguments,
+                own: true,
+            });
+        Ok(found.with_next(next.collect()))
+    }
 }

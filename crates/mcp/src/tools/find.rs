@@ -123,7 +123,10 @@ impl Arguments {
             },
             ..ConditionQuery::new(condition, at)
         };
-        let report = asked.answered(|session| session.condition(&query))?;
+        let mut report = asked.answered(|session| session.condition(&query))?;
+        // A range shows all its executions, whatever the limit is.
+        report.more += report.instances.len().saturating_sub(ROWS as usize) as u64;
+        report.instances.truncate(ROWS as usize);
         let first = report.instances.first().map(|one| {
             let about = ("the state then".to_owned(), true);
             let place = super::place(at);
@@ -134,7 +137,15 @@ impl Arguments {
                 about,
             )
         });
-        let found = listed(document_of(&report)?, text_of(&report)?, "times");
+        let document = (document_of(&report)?, text_of(&report)?);
+        let found = match query.wanted {
+            Wanted::All => listed(document, "times", &query.values),
+            // The other times were not asked for.
+            Wanted::First | Wanted::Last | Wanted::Count => ToolResult {
+                more: None,
+                ..listed(document, "times", &query.values)
+            },
+        };
         Ok(found.with_next(first.into_iter().collect()))
     }
 

@@ -2,6 +2,9 @@
 //! time.
 
 use afterimage::memory::addresses;
+use afterimage::present::values::{
+    StatementValues, ValueRows, ValuesInstance, ValuesReport, VariableRows,
+};
 use afterimage::values::{Instances, ValuesQuery};
 use afterimage::{MemoryBytes, MemoryQuery, VariableQuery};
 use anyhow::Result;
@@ -10,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Question, Subject, needs};
-use crate::answer::{BODY, ToolResult, Totals, document_of, text_of};
+use crate::answer::{BODY, ToolResult, Totals, document_of, page, text_of};
 use crate::schemas;
 
 /// The subject of the question.
@@ -30,6 +33,9 @@ pub(super) struct Arguments {
     address: Option<String>,
     /// The executions to show: `A..B`, one number, `last`, or `t=T` for all from block T on.
     instances: Option<String>,
+    /// Skip this many statements, to continue an answer.
+    #[serde(default)]
+    offset: usize,
 }
 
 /// The maximum number of executions in an answer.
@@ -70,19 +76,22 @@ impl Question for Arguments {
             limit: ROWS,
             ..ValuesQuery::new(at)
         };
-        let (document, text) = match &self.var {
-            Some(name) => {
-                let name = name.clone();
-                let query = VariableQuery { name, values };
-                let report = asked.answered(|session| session.variable_values(&query))?;
-                (document_of(&report)?, text_of(&report)?)
-            }
-            None => {
-                let report = asked.answered(|session| session.statement_values(&values))?;
-                (document_of(&report)?, text_of(&report)?)
-            }
+        let Some(name) = &self.var else {
+            let report = asked.answered(|session| session.statement_values(&values))?;
+            return self.statements(&report, &values);
         };
-        Ok(listed(document, text, "executions"))
+        let query = VariableQuery {
+            name: name.clone(),
+            values,
+        };
+        let mut report = asked.answered(|session| session.variable_values(&query))?;
+        // A range shows all its executions, whatever the limit is.
+        if let VariableRows::Instances { instances, .. } = &mut report.rows {
+            report.more += instances.len().saturating_sub(ROWS as usize) as u64;
+            instances.truncate(ROWS as usize);
+        }
+        let found = (document_of(&report)?, text_of(&report)?);
+        Ok(listed(found, "executions", &query.values))
     }
 }
 
@@ -112,29 +121,124 @@ impl Arguments {
     }
 }
 
-/// Returns an answer with instances: their number, and the arguments that request the next
-/// instances.
-pub(super) fn listed(document: Value, text: String, unit: &'static str) -> ToolResult {
-    let lists = document["statements"].as_array().cloned();
-    let lists = lists.unwrap_or_else(|| vec![document.clone()]);
-    let (mut shown, mut more, mut last) = (0, 0, 0);
-    for list in &lists {
-        let instances = list["instances"].as_array();
-        shown += instances.map_or(0, Vec::len) as u64;
-        more += list["more"].as_u64().unwrap_or(0);
-        let number = instances.and_then(|all| all.last()?["number"].as_u64());
-        last = last.max(number.unwrap_or(0));
+impl Arguments {
+    /// Shows the same executions of all statements: as many as fit, but at least one.
+    fn statements(&self, report: &ValuesReport, values: &ValuesQuery) -> Result<ToolResult> {
+        let all = report.statements.iter().map(|one| shown(one) + one.more);
+        let all = all.sum();
+        let mut rows = ROWS as usize;
+        let (trimmed, cut) = loop {
+            let (trimmed, cut) = trim(report, values, rows);
+            let lines = text_of(&trimmed)?.lines().count();
+            if lines <= BODY || rows == 1 {
+                break (trimmed, cut);
+            }
+            rows = (rows * BODY / lines).clamp(1, rows - 1);
+        };
+        let of = |statements: &[StatementValues]| ValuesReport {
+            statements: statements.to_vec(),
+            ..trimmed.clone()
+        };
+        let count = trimmed.statements.len();
+        let offset = self.offset.min(count);
+        let (statements, text) = page(&trimmed.statements, offset, |some| text_of(&of(some)))?;
+        let totals = Totals {
+            unit: "executions of statements",
+            shown: statements.iter().map(shown).sum(),
+            all: Some(all),
+        };
+        let mut found = ToolResult::new(document_of(&of(statements))?, text, totals);
+        let until = offset + statements.len();
+        let executions = trimmed.statements.iter().map(|one| one.executions).max();
+        let rest = cut.and_then(|cut| match values.instances {
+            Instances::From(_) => Some(format!("t={cut}")),
+            _ => rest(values, cut, executions.unwrap_or(0)),
+        });
+        found.more = if until < count {
+            Some(json!({ "offset": until }))
+        } else {
+            rest.map(|rest| json!({ "offset": 0, "instances": rest }))
+        };
+        Ok(found)
     }
-    let mut found = ToolResult::new(
-        document,
-        text,
-        Totals {
-            unit,
-            shown,
-            all: Some(shown + more),
-        },
-    );
-    let until = last.saturating_add(BODY as u64 / 2);
-    found.more = (more > 0).then(|| json!({ "instances": format!("{}..{until}", last + 1) }));
+}
+
+/// Returns the executions that a report about a statement shows.
+fn instances(statement: &StatementValues) -> &[ValuesInstance] {
+    match &statement.rows {
+        ValueRows::Instances { instances } => instances,
+        ValueRows::Counts { .. } => &[],
+    }
+}
+
+fn shown(statement: &StatementValues) -> u64 {
+    instances(statement).len() as u64
+}
+
+/// Cuts a report so that it shows at most `rows` executions of each statement. Also returns the
+/// number of the first execution that it does not show, or the time for executions from a time on.
+fn trim(report: &ValuesReport, values: &ValuesQuery, rows: usize) -> (ValuesReport, Option<u64>) {
+    let key = |one: &ValuesInstance| match values.instances {
+        Instances::From(_) => one.t,
+        _ => one.number,
+    };
+    let cut = report.statements.iter().filter_map(|statement| {
+        let all = instances(statement);
+        let last = all.last()?;
+        let more = match values.instances {
+            Instances::From(_) => statement.more > 0,
+            _ => rest(values, last.number + 1, statement.executions).is_some(),
+        };
+        let left_out = all.get(rows).map(key);
+        left_out.or_else(|| more.then(|| key(last) + 1))
+    });
+    let cut = cut.min();
+    let mut trimmed = report.clone();
+    if let Some(cut) = cut {
+        for statement in &mut trimmed.statements {
+            if let ValueRows::Instances { instances } = &mut statement.rows {
+                let before = instances.len();
+                instances.retain(|one| key(one) < cut);
+                statement.more += (before - instances.len()) as u64;
+            }
+        }
+    }
+    (trimmed, cut)
+}
+
+/// Returns an answer with executions: their number, and the arguments that request the next
+/// executions among the selected ones.
+pub(super) fn listed(
+    (document, text): (Value, String),
+    unit: &'static str,
+    values: &ValuesQuery,
+) -> ToolResult {
+    let instances = document["instances"].as_array();
+    let shown = instances.map_or(0, Vec::len) as u64;
+    let more = document["more"].as_u64().unwrap_or(0);
+    let last = instances.and_then(|all| all.last()?["number"].as_u64());
+    let count = document["count"].as_u64().unwrap_or(0);
+    let last = last.filter(|_| more > 0);
+    let rest = last.and_then(|last| rest(values, last + 1, count));
+    let totals = Totals {
+        unit,
+        shown,
+        all: Some(shown + more),
+    };
+    let mut found = ToolResult::new(document, text, totals);
+    found.more = rest.map(|rest| json!({ "instances": rest }));
     found
+}
+
+/// Returns the selected executions from a number on, as an argument. `count` is the number of all
+/// executions.
+fn rest(values: &ValuesQuery, from: u64, count: u64) -> Option<String> {
+    let last = match values.instances {
+        Instances::Range(_, last) => last.min(count),
+        // A number after the place selects one execution.
+        Instances::All if values.at.contains('#') => from - 1,
+        Instances::All | Instances::From(_) => count,
+        Instances::One(_) | Instances::Last => from - 1,
+    };
+    (from <= last).then(|| format!("{from}..{last}"))
 }

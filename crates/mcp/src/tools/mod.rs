@@ -17,6 +17,7 @@ mod why_not;
 use std::sync::atomic::AtomicBool;
 
 use afterimage::check::Needs;
+use afterimage::places::{NoPlace, no_place};
 use afterimage::text::sentence;
 use afterimage::{QuestionError, Session};
 use anyhow::{Context, Error, Result, anyhow};
@@ -25,6 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Next, ToolResult, failure};
+use crate::calls::{commands_as_calls, options_as_arguments};
 use crate::schemas;
 use crate::sessions::Sessions;
 
@@ -176,66 +178,50 @@ pub(crate) fn failed(tool: &Tool, arguments: &Map<String, Value>, error: &Error)
         });
         return failure(&format!("{why}; its arguments are: {known}"), &[]);
     }
-    let recording = arguments.get("recording").and_then(Value::as_str);
-    let at = arguments.get("at").and_then(Value::as_str);
-    let next = recording.and_then(|recording| {
-        let call = |tool, about: &str, more: Value| {
-            let mut arguments = Map::from_iter([("recording".to_owned(), json!(recording))]);
-            arguments.extend(more.as_object().cloned().unwrap_or_default());
-            Some(Next {
-                tool,
-                arguments,
-                about: about.to_owned(),
-                own: true,
-            })
-        };
-        let nearest = why.split_once("nearest line with code is ");
-        let nearest = nearest.map(|(_, line)| line.split(|sign: char| !sign.is_ascii_digit()));
-        let nearest = nearest.and_then(|mut parts| parts.next());
-        match at {
-            Some(at) if let (Some(line), Some((file, _))) = (nearest, at.split_once(':')) => {
-                let mut again = arguments.clone();
-                again.insert("at".to_owned(), json!(format!("{file}:{line}")));
-                call(
-                    tool.name,
-                    "the nearest line with code",
-                    Value::Object(again),
-                )
-            }
-            // Nothing can be asked about a file that does not exist.
-            _ if why.contains("not found;") || why.contains("outside of the roots") => None,
-            _ if why.contains("not a recording") => None,
-            Some(at) if tool.name == "why_not" => call(
-                "call",
-                "what its last execution did",
-                json!({ "at": last(at) }),
-            ),
-            Some(at) if why.contains("never") => call(
-                "why_not",
-                "why it was not executed",
-                json!({ "at": place(at) }),
-            ),
-            Some(at) if why.contains(" times") || why.contains("once") => {
-                let mut again = arguments.clone();
-                again.insert("at".to_owned(), json!(last(at)));
-                call(tool.name, "its last execution", Value::Object(again))
-            }
-            Some(at) => {
-                let name = place(at);
-                let name = name.rsplit("::").next().unwrap_or(name);
-                call(
-                    "find",
-                    "which functions have that name",
-                    json!({ "name": name }),
-                )
-            }
-            None if tool.name != "overview" => {
-                call("overview", "what the recording holds", json!({}))
-            }
-            None => None,
-        }
-    });
+    let schema = (tool.arguments)();
+    let known = schema["properties"].as_object();
+    let known = known.map_or(Vec::new(), |known| Vec::from_iter(known.keys()));
+    let why = options_as_arguments(&commands_as_calls(&why), &known);
+    let next = no_place(error).and_then(|why| suggested(tool, arguments, why));
     failure(&why, next.as_slice())
+}
+
+/// Returns the call that helps if a place does not exist.
+fn suggested(tool: &Tool, arguments: &Map<String, Value>, why: NoPlace) -> Option<Next> {
+    let recording = arguments.get("recording")?.as_str()?;
+    let at = arguments.get("at").and_then(Value::as_str);
+    let call = |tool, about: &str, more: Value| {
+        Some(next(tool, recording, more, (about.to_owned(), true)))
+    };
+    let again = |about: &str, name: &str, value: String| {
+        let mut again = arguments.clone();
+        again.insert(name.to_owned(), json!(value));
+        call(tool.name, about, Value::Object(again))
+    };
+    match why {
+        NoPlace::Executed => {
+            let at = json!({ "at": last(at?) });
+            call("call", "what its last execution did", at)
+        }
+        NoPlace::Never if tool.name != "why_not" => {
+            let at = json!({ "at": place(at?) });
+            call("why_not", "why it was not executed", at)
+        }
+        NoPlace::Never => None,
+        NoPlace::Fewer if arguments.contains_key("instances") => {
+            again("its last execution", "instances", "last".to_owned())
+        }
+        NoPlace::Fewer => again("its last execution", "at", last(at?)),
+        NoPlace::NoCode(line) => {
+            let (file, _) = at?.split_once(':')?;
+            again("the nearest line with code", "at", format!("{file}:{line}"))
+        }
+        NoPlace::NoFunction(name) => {
+            let name = name.rsplit("::").next().unwrap_or(&name);
+            let name = json!({ "name": name });
+            call("find", "which functions have that name", name)
+        }
+    }
 }
 
 /// Removes the number of the execution from a position.

@@ -1,7 +1,7 @@
 //! Implements the tool `paths`, which shows the different paths that calls took.
 
 use afterimage::present::{
-    PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
+    PathNames, PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
     trace_counts_text, traces_text,
 };
 use afterimage::profile::CodeFilter;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Question, Subject};
-use crate::answer::{ToolResult, Totals};
+use crate::answer::{ToolResult, Totals, page};
 use crate::schemas;
 
 /// The subject of the question.
@@ -29,6 +29,9 @@ pub(super) struct Arguments {
     hot: bool,
     /// The maximum number of rows.
     limit: Option<usize>,
+    /// Skip this many rows, to continue an answer.
+    #[serde(default)]
+    offset: usize,
 }
 
 /// The default number of rows.
@@ -61,44 +64,88 @@ impl Question for Arguments {
             },
             function: self.function.clone(),
             code: CodeFilter::All,
-            top: Some(limit),
+            top: Some(self.offset.saturating_add(limit)),
             blocks: None,
         };
         let session = asked.session()?;
         session.ensure_path()?;
         query.answer(session, |found, names| {
-            let (mut text, mut document) = (Vec::new(), Vec::new());
-            let style = Style::default();
-            paths_json(&mut document, found, names)?;
-            match found {
-                PathsJson::Found(found) => found_text(&mut text, found, names, style)?,
-                PathsJson::Hot(hot) => hot_text(&mut text, hot, names, style)?,
-                PathsJson::Traces(traces, top) => {
-                    let listing = TraceListing {
-                        form: TraceForm::Blocks,
-                        whole: Whole::Beginning,
-                        top,
-                    };
-                    traces_text(&mut text, traces, names, listing, style)?;
-                }
-                PathsJson::Counts(counts) => trace_counts_text(&mut text, counts, names, style)?,
-            }
-            let document: Value = serde_json::from_slice(&document)?;
-            let rows = ["rows", "traces", "paths"];
-            let shown = rows
-                .iter()
-                .find_map(|rows| Some(document[*rows].as_array()?.len()));
-            let shown = shown.unwrap_or(0);
+            let (text, document) = self.shown(found, names)?;
+            let shown = document["rows"].as_array().map_or(0, Vec::len);
+            let all = document["available"].as_u64().unwrap_or(0);
             let totals = Totals {
-                unit: "paths or functions",
+                unit: if self.hot {
+                    "paths"
+                } else if self.function.is_some() {
+                    "traces"
+                } else {
+                    "functions"
+                },
                 shown: shown as u64,
-                all: None,
+                all: Some(all),
             };
-            let text = String::from_utf8_lossy(&text).into_owned();
+            let until = self.offset.saturating_add(shown);
             let mut found = ToolResult::new(document, text, totals);
-            let more = shown == limit && limit < MOST;
-            found.more = more.then(|| json!({ "limit": MOST }));
+            let more = shown > 0 && (until as u64) < all;
+            found.more = more.then(|| json!({ "offset": until }));
             Ok(found)
         })
     }
+}
+
+impl Arguments {
+    /// Returns the rows from the offset on that fit into an answer, as text and as a document.
+    fn shown(&self, found: PathsJson<'_>, names: PathNames<'_>) -> Result<(String, Value)> {
+        let mut text = Vec::new();
+        let style = Style::default();
+        let skipped = |rows: usize| ..self.offset.min(rows);
+        let document = match found {
+            PathsJson::Found(found) => {
+                found_text(&mut text, found, names, style)?;
+                document(PathsJson::Found(found), names)?
+            }
+            PathsJson::Hot(hot) => {
+                let mut hot = hot.clone();
+                hot.rows.drain(skipped(hot.rows.len()));
+                hot_text(&mut text, &hot, names, style)?;
+                document(PathsJson::Hot(&hot), names)?
+            }
+            PathsJson::Traces(traces, rows) => {
+                let all = Vec::from_iter(rows);
+                let offset = self.offset.min(all.len());
+                let of = |rows: &[usize]| {
+                    rows.first()
+                        .map_or(0..0, |first| *first..first + rows.len())
+                };
+                let (rows, shown) = page(&all, offset, |rows| {
+                    let listing = TraceListing {
+                        form: TraceForm::Blocks,
+                        whole: Whole::Beginning,
+                        rows: of(rows),
+                    };
+                    let mut text = Vec::new();
+                    traces_text(&mut text, traces, names, listing, style)?;
+                    Ok(String::from_utf8_lossy(&text).into_owned())
+                })?;
+                text = shown.into_bytes();
+                document(PathsJson::Traces(traces, of(rows)), names)?
+            }
+            PathsJson::Counts(counts) => {
+                let mut counts = counts.clone();
+                counts.rows.drain(skipped(counts.rows.len()));
+                trace_counts_text(&mut text, &counts, names, style)?;
+                document(PathsJson::Counts(&counts), names)?
+            }
+        };
+        // The heading has the number of rows. This line also counts skipped rows.
+        let text = String::from_utf8_lossy(&text);
+        let lines = text.lines().filter(|line| !line.starts_with("… and "));
+        Ok((lines.map(|line| format!("{line}\n")).collect(), document))
+    }
+}
+
+fn document(found: PathsJson<'_>, names: PathNames<'_>) -> Result<Value> {
+    let mut document = Vec::new();
+    paths_json(&mut document, found, names)?;
+    Ok(serde_json::from_slice(&document)?)
 }

@@ -108,7 +108,7 @@ impl Question for Arguments {
         let lines = &counts[path];
         let text = session.sources().read(path);
         let text = text.map(|text| Vec::from_iter(text.lines().map(str::to_owned)));
-        Ok(self.lines(path, lines, text.as_deref()))
+        self.lines(path, lines, text.as_deref())
     }
 }
 
@@ -172,9 +172,19 @@ impl Arguments {
         found.with_next(first.into_iter().collect())
     }
 
-    fn lines(&self, path: &str, lines: &BTreeMap<u32, u64>, text: Option<&[String]>) -> ToolResult {
+    fn lines(
+        &self,
+        path: &str,
+        lines: &BTreeMap<u32, u64>,
+        text: Option<&[String]>,
+    ) -> Result<ToolResult> {
         let last = lines.keys().next_back().copied().unwrap_or(0);
         let last = text.map_or(last, |text| text.len() as u32);
+        for wanted in [self.from, self.line].into_iter().flatten() {
+            if wanted > last {
+                bail!("{path} has no line {wanted}; the last is {last}");
+            }
+        }
         let reached = lines.iter().find(|(_, count)| **count > 0);
         let begin = reached.or(lines.iter().next()).map_or(1, |(line, _)| *line);
         let from = match (self.from, self.line) {
@@ -229,6 +239,6 @@ impl Arguments {
         };
         let mut found = ToolResult::new(json!(report), told, totals);
         found.more = (until <= last).then(|| json!({ "from": until }));
-        found.with_next(calls.into_iter().collect())
+        Ok(found.with_next(calls.into_iter().collect()))
     }
 }

@@ -110,32 +110,24 @@ impl Question for Arguments {
     }
 
     fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
-        let query = self.query()?;
+        let mut query = self.query()?;
         if query.about == WhyAbout::Trap {
             check::killed(asked.session()?, "ask with at or stdout")?;
         }
-        let report = asked.answered(|session| session.why(&query))?;
-        let mut kept = Vec::new();
-        let mut library = LeftOut::default();
-        for (index, entry) in report.entries.iter().enumerate() {
-            // Keep the first entry, which is the value itself, even if a library computed it.
-            if WhyText::folds(entry) && index > 0 {
-                library.add(entry)
-            } else {
-                kept.push(entry.clone())
+        let (report, kept, library) = loop {
+            let report = asked.answered(|session| session.why(&query))?;
+            let (kept, library) = kept(&report.entries);
+            let (way, ends) = split(&kept);
+            // Many steps may be folded. The answer has to go on with at least one entry.
+            if !is_cut(ends) || way.len() > self.offset + 1 {
+                break (report, kept, library);
             }
-        }
-        shorten(&mut kept);
-        // The last entries describe the origin.
-        let ends = kept
-            .iter()
-            .rev()
-            .take_while(|entry| matches!(entry, WhyEntry::End(_)));
-        let split = kept.len() - ends.count();
-        let (way, ends) = kept.split_at(split);
-        let cut = ends
-            .iter()
-            .any(|end| matches!(end, WhyEntry::End(end) if end.kind == "stopped"));
+            query.steps = query.steps.saturating_mul(2);
+        };
+        let (way, ends) = split(&kept);
+        let cut = is_cut(ends);
+        // With more steps, the last entry of a chain that was cut may be longer.
+        let way = if cut { &way[..way.len() - 1] } else { way };
         let own = |entry: &&WhyEntry| places(entry).iter().any(|place| !place.library);
         let made = |entry: &&WhyEntry| matches!(entry, WhyEntry::Made(_)) && own(entry);
         let first = kept.iter().find(made).or(kept.iter().find(own));
@@ -221,7 +213,12 @@ impl Question for Arguments {
             shown,
             Totals {
                 unit: "steps",
-                shown: entries.len() as u64,
+                shown: rows.len() as u64
+                    + if until < way.len() || cut {
+                        0
+                    } else {
+                        ends.len() as u64
+                    },
                 all: (!cut).then_some(kept.len() as u64),
             },
         );
@@ -233,9 +230,40 @@ impl Question for Arguments {
         if !found.next.iter().any(leads) {
             found.next.extend(self.nearest(&near.lines));
         }
-        found.more = (until < way.len()).then(|| json!({ "offset": until }));
+        found.more = (until < way.len() || cut).then(|| json!({ "offset": until }));
         Ok(found)
     }
+}
+
+/// Returns the entries to show, and a summary of the moves in libraries.
+fn kept(entries: &[WhyEntry]) -> (Vec<WhyEntry>, LeftOut) {
+    let mut kept = Vec::new();
+    let mut library = LeftOut::default();
+    for (index, entry) in entries.iter().enumerate() {
+        // Keep the first entry, which is the value itself, even if a library computed it.
+        if WhyText::folds(entry) && index > 0 {
+            library.add(entry)
+        } else {
+            kept.push(entry.clone())
+        }
+    }
+    shorten(&mut kept);
+    (kept, library)
+}
+
+/// Splits entries into the steps and the last entries, which describe the origin.
+fn split(kept: &[WhyEntry]) -> (&[WhyEntry], &[WhyEntry]) {
+    let ends = kept
+        .iter()
+        .rev()
+        .take_while(|entry| matches!(entry, WhyEntry::End(_)));
+    kept.split_at(kept.len() - ends.count())
+}
+
+/// Whether a chain goes on after its last step.
+fn is_cut(ends: &[WhyEntry]) -> bool {
+    let stopped = |end: &WhyEntry| matches!(end, WhyEntry::End(end) if end.kind == "stopped");
+    ends.iter().any(stopped)
 }
 
 /// Returns the lines of entries.

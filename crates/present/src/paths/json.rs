@@ -1,6 +1,7 @@
 //! Writes paths as JSON.
 
 use std::io::Write;
+use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_replay::whole_path::{
@@ -15,12 +16,12 @@ use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
 
 /// The contents of the document.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum PathsJson<'a> {
     /// The numbers of calls and traces of functions.
     Counts(&'a TraceCounts),
-    /// The first traces of a function, or all of them.
-    Traces(&'a Traces, Option<usize>),
+    /// Traces of a function, by number from 0.
+    Traces(&'a Traces, Range<usize>),
     /// Hot paths.
     Hot(&'a HotPaths),
     /// The occurrences of a pattern.
@@ -38,7 +39,7 @@ pub fn paths_json(
 ) -> Result<(), PresentError> {
     match what {
         PathsJson::Counts(counts) => begin(out, &of_counts(counts, names)),
-        PathsJson::Traces(traces, top) => begin(out, &of_traces(traces, top, names)),
+        PathsJson::Traces(traces, rows) => begin(out, &of_traces(traces, rows, names)),
         PathsJson::Hot(hot) => begin(out, &of_hot(hot, names)),
         PathsJson::Found(found) => begin(out, &of_found(found, names)),
     }
@@ -48,7 +49,7 @@ pub fn paths_json(
 pub fn paths_document(what: PathsJson<'_>, names: PathNames<'_>) -> PathsDocument {
     match what {
         PathsJson::Counts(counts) => of_counts(counts, names).listed(|row| row),
-        PathsJson::Traces(traces, top) => of_traces(traces, top, names).listed(|row| match row {
+        PathsJson::Traces(traces, rows) => of_traces(traces, rows, names).listed(|row| match row {
             PathsRow::Trace(trace) => PathsRow::Trace(TraceOfPath {
                 trace: trace.trace,
                 calls: trace.calls,
@@ -313,7 +314,7 @@ pub(crate) fn entries(series: &Series) -> Vec<Vec<u64>> {
 
 fn of_traces<'a>(
     traces: &'a Traces,
-    top: Option<usize>,
+    rows: Range<usize>,
     names: PathNames<'a>,
 ) -> PathsDocument<Lazy<impl Iterator<Item = PathsRow<BlockList<'a>>> + Clone + use<'a>>> {
     let compacted = &traces.compacted;
@@ -327,8 +328,8 @@ fn of_traces<'a>(
         sequences: Some(compacted.traces.len()),
         dictionaries: Some(compacted.dictionaries.len()),
     };
-    let shown = top.unwrap_or(usize::MAX).min(traces.len());
-    let rows = (0..shown).map(move |number| {
+    let shown = rows.len();
+    let rows = rows.map(move |number| {
         let path = compacted.paths[number];
         let (steps, dictionary) = compacted.parts(number);
         let stamped = steps.blocks().map(|(block, series)| Stamped {

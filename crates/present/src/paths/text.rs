@@ -1,6 +1,7 @@
 //! Writes paths for a terminal.
 
 use std::io::Write;
+use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_profile::{Line, Source};
@@ -59,14 +60,14 @@ pub fn trace_counts_text(
 }
 
 /// The form of a list of a function's unique path traces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TraceListing {
     /// The form of each trace.
     pub form: TraceForm,
     /// The part of each trace to write.
     pub whole: Whole,
-    /// The maximum number of traces to list, from the first on. `None` means all.
-    pub top: Option<usize>,
+    /// The traces to list, by number from 0.
+    pub rows: Range<usize>,
 }
 
 /// Writes the unique path traces of a function.
@@ -80,7 +81,7 @@ pub fn traces_text(
     listing: TraceListing,
     style: Style,
 ) -> Result<(), PresentError> {
-    let TraceListing { form, whole, top } = listing;
+    let TraceListing { form, whole, rows } = listing;
     let name = names.name(traces.compacted.function);
     if traces.is_empty() {
         writeln!(out, "{}", absent(&name, names.left_out))?;
@@ -107,8 +108,9 @@ pub fn traces_text(
             counted(sequences, "sequence"),
         )?;
     }
-    let shown = top.unwrap_or(usize::MAX).min(traces.len());
-    for (number, path) in traces.compacted.paths[..shown].iter().enumerate() {
+    let rest = traces.len().saturating_sub(rows.end);
+    for number in rows {
+        let path = &traces.compacted.paths[number];
         writeln!(out)?;
         let mut head = format!(
             "trace {}: {} ({}), {}",
@@ -128,7 +130,7 @@ pub fn traces_text(
             writeln!(out, "  {line}")?;
         }
     }
-    left(out, (traces.len() - shown) as u64, "trace")
+    left(out, rest as u64, "trace")
 }
 
 /// Writes the hot paths.
