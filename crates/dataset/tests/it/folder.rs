@@ -124,6 +124,11 @@ fn what_was_killed_is_marked_and_continued() {
     // All parts exist, so nothing is written.
     let report = query(50, None).write(&session, &cut).unwrap();
     assert_eq!((report.complete, report.windows), (true, 0));
+    let windows = report.all;
+    assert_eq!(
+        report.to_string(),
+        format!("already complete: {windows} windows")
+    );
     assert_eq!(contents(&cut), contents(&whole));
 }
 
@@ -148,6 +153,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     query(50, None).write(&session, &own).unwrap();
     let said = refused(&query(60, None), &session, &own);
     assert!(said.contains("different tables or windows"), "{said}");
+    assert!(said.ends_with("--window-blocks 50"), "{said}");
     let fewer = DatasetQuery {
         tables: vec!["steps".to_owned()],
         ..query(50, None)
