@@ -343,7 +343,11 @@ impl Seen {
         for ((one, bytes), facts) in self.shown.iter().zip(&self.scene.facts) {
             let before = known.get_mut(&key(one)).and_then(VecDeque::pop_front);
             let Ok(value) = &one.value else { continue };
-            let is_initialised = facts.was_in_scope || facts.is_declared;
+            // A variable that is declared before its scope begins was not in scope earlier.
+            let is_initialised = match facts.is_declared {
+                true => before.is_none(),
+                false => facts.was_in_scope,
+            };
             // A line number alone does not name the file, but code of the same function does.
             let is_declared = one.line == Some(finished.number)
                 && one.calls == self.scene.level
