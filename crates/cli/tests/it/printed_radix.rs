@@ -78,7 +78,7 @@ fn floats_are_explained_however_they_are_printed() {
     for (line, (text, value)) in (1..).zip(lines.iter().zip(values)) {
         let told = sandbox.ok(&format!("why app.aft --stdout line:{line}"));
         let begin = format!("{value}, printed as {:?} in", whole(text));
-        assert!(told.stdout.starts_with(&begin), "{begin}\\n{}", told.stdout);
+        assert!(told.stdout.starts_with(&begin), "{begin}\n{}", told.stdout);
         // The number's own code leads to the argument.
         let from = "of argument 1 of the program";
         let words = Vec::from_iter(told.stdout.split_whitespace()).join(" ");
