@@ -178,7 +178,11 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
                 }
             }
         }
-        Ok(integer.or(found.map(|(_, other)| other)))
+        match (integer, found) {
+            // A number of which the whole text was printed is preferred.
+            (None, Some((_, other))) => Ok(self.around()?.or(Some(other))),
+            (integer, _) => Ok(integer),
+        }
     }
 
     /// Finds the floating-point number that the functions around the digits worked on, the
