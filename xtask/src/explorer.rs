@@ -41,8 +41,11 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     rounds: u32,
+    /// Measure with a run of a billion statements
+    #[arg(long, requires = "measure", conflicts_with = "recording")]
+    long: bool,
     /// Instead measure the first answers about recordings that contain only their log
-    #[arg(long, requires_all = ["measure", "recording"])]
+    #[arg(long, requires = "measure")]
     bare: bool,
     /// Write the pictures of docs/sessions/explorer.md
     #[arg(long, conflicts_with = "measure")]
@@ -134,7 +137,9 @@ fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool
     }
     let folder = corpus::workspace().join("target/explorer");
     let mut chosen = arguments.recording.clone();
-    if chosen.is_empty() {
+    if arguments.long {
+        chosen.extend(recordings::long(tool, &folder)?);
+    } else if chosen.is_empty() {
         chosen.push(recordings::bank(tool, &folder)?);
         let sessions = recordings::sessions(tool)?.into_iter();
         chosen.extend(

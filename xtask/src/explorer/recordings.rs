@@ -125,12 +125,7 @@ const SESSIONS: [Session; 3] = [
         name: "bzip2",
         options: &["--dir", "."],
         arguments: &["1", "numbers.txt"],
-        input: ("numbers.txt", || {
-            (100_000..=114_300).fold(String::new(), |mut text, number| {
-                let _ = writeln!(text, "{number}");
-                text
-            })
-        }),
+        input: ("numbers.txt", || lines(100_000..=114_300)),
     },
     Session {
         name: "lua",
@@ -150,6 +145,42 @@ const SESSIONS: [Session; 3] = [
         }),
     },
 ];
+
+/// Returns numbers, one per line.
+fn lines(numbers: impl IntoIterator<Item = u32>) -> String {
+    numbers.into_iter().fold(String::new(), |mut text, number| {
+        let _ = writeln!(text, "{number}");
+        text
+    })
+}
+
+/// Makes a recording of a billion statements: the program of docs/sessions/bzip2.md, with 300,000
+/// numbers in no order. Keeps it for the next time. Returns `None` if the program could not be built.
+///
+/// # Errors
+/// If the program cannot be recorded, or its source has changed.
+pub fn long(tool: &Path, folder: &Path) -> Result<Option<PathBuf>> {
+    let recording = folder.join("long.aft");
+    if recording.exists() {
+        return Ok(Some(recording));
+    }
+    if !sessions(tool)?.iter().any(|(name, _)| *name == "bzip2") {
+        return Ok(None);
+    }
+    let numbers = std::iter::successors(Some(5u32), |number| {
+        Some(number.wrapping_mul(1_103_515_245).wrapping_add(12_345))
+    });
+    let numbers = numbers
+        .take(300_000)
+        .map(|number| (number >> 8) % 1_000_000);
+    fs::write(folder.join("long.txt"), lines(numbers))?;
+    let module = corpus::workspace().join("target/planted/new/bzip2.wasm");
+    let mut record = tool::start(tool);
+    record.current_dir(folder);
+    record.args(["record", "--dir", ".", "-o"]).arg(&recording);
+    record.arg(module).args(["1", "long.txt"]);
+    recorded(record, &recording).map(Some)
+}
 
 /// Returns the recordings of the sessions of docs/sessions, by name. Builds their programs if they
 /// are missing, and says which it cannot build.
