@@ -165,6 +165,9 @@ pub(super) struct Seen {
     shown: Vec<(Shown, Option<Bytes>)>,
 }
 
+/// The operator at which a step begins, and the last operator of the step before.
+type Border = (OrigOffset, Option<OrigOffset>);
+
 /// The scenes found so far.
 pub(super) struct Scenes<'s, 'p> {
     pub(super) known: &'s Variables<'p>,
@@ -172,7 +175,7 @@ pub(super) struct Scenes<'s, 'p> {
     folded: &'s Folded<'s>,
     limits: Limits,
     functions: RefCell<HashMap<FuncId, Rc<FunctionScopes>>>,
-    all: RefCell<HashMap<(OrigOffset, Option<OrigOffset>), Rc<Scene>>>,
+    all: RefCell<HashMap<Border, Rc<Scene>>>,
 }
 
 impl<'s, 'p> Scenes<'s, 'p> {

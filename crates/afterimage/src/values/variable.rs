@@ -68,7 +68,7 @@ impl VariableQuery {
         let subject = match (variables, local) {
             (Some(variables), _) => {
                 let watch = Watch::new(program, &bodies, &values, variables, &called, path);
-                Subject::Variable(traced, watch)
+                Subject::Variable(traced, Box::new(watch))
             }
             (None, local) => Subject::Local(WasmLocal {
                 values: &values,
@@ -187,7 +187,7 @@ fn instance(names: &Names, row: Evaluated) -> VariableInstance {
 /// The variable or expression that is evaluated at each moment.
 pub(super) enum Subject<'s, 'a> {
     /// An expression of the source.
-    Variable(&'s Session, Watch<'s, 'a>),
+    Variable(&'s Session, Box<Watch<'s, 'a>>),
     /// A local of WebAssembly.
     Local(WasmLocal<'s, 'a>),
 }

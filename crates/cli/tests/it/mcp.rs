@@ -443,11 +443,11 @@ fn the_parts_of_an_answer_are_the_whole_answer() {
         ("history", json!({ "at": added, "var": "fee" })),
         (
             "history",
-            json!({ "at": added, "var": "fee", "instances": "t=2000" }),
+            json!({ "at": added, "var": "fee", "instances": "t=1000" }),
         ),
         ("history", json!({ "at": fixed, "var": "fee" })),
         ("history", json!({ "at": added, "instances": "100..130" })),
-        ("history", json!({ "at": mixed, "instances": "t=2000" })),
+        ("history", json!({ "at": mixed, "instances": "t=1000" })),
         ("history", json!({ "at": fixed })),
         ("why", json!({ "stdout": 0 })),
         ("why", json!({ "stdout": 1 })),

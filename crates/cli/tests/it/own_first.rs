@@ -515,9 +515,8 @@ fn a_misspelt_option_leads_to_the_nearest() {
         let ran = Sandbox::new().run(words);
         let tip = format!("tip: a similar argument exists: '{option}'\n");
         assert!(ran.stderr.contains(&tip), "{ran:?}");
-        assert!(!ran.stderr.contains("as a value"), "{ran:?}");
     }
-    let ran = Sandbox::new().run("profile app.aft --frobnicate");
+    let ran = Sandbox::new().run("profile app.aft --xyzzy");
     assert!(!ran.stderr.contains("similar"), "{ran:?}");
 }
 

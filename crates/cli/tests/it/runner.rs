@@ -79,7 +79,7 @@ fn each_test_is_run_by_itself_and_failing_ones_are_kept() {
     assert_eq!(ran.stdout.matches("about to halve\n").count(), 1, "{ran:?}");
     let ran = sandbox.run("runner crate.wasm --help");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("--nocapture"), "{ran:?}");
+    assert!(ran.stdout.contains("--include-ignored"), "{ran:?}");
     let ran = sandbox.run("runner crate.wasm hal --nocapture --test-threads 1");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(

@@ -161,7 +161,6 @@ fn a_refusal_names_the_call_that_would_work() {
             "why_not",
             r#"next: call {"at":"step#last""#,
         ),
-        (json!({ "stdout": 0 }), "why", "next: overview"),
     ] {
         let mut arguments = arguments;
         arguments["recording"] = json!("forever.aft");
@@ -170,6 +169,12 @@ fn a_refusal_names_the_call_that_would_work() {
         assert_eq!(result["isError"], true, "{result}");
         assert!(text(result).contains(expected), "{}", text(result));
     }
+    // No call would work, so none is suggested.
+    let arguments = json!({ "stdout": 0, "recording": "forever.aft" });
+    let all = after_initialize(folder.path(), &[&call(1, "why", &arguments)]);
+    let result = &all[0]["result"];
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(!text(result).contains("next: "), "{}", text(result));
 }
 
 #[test]

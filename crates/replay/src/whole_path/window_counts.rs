@@ -44,9 +44,9 @@ enum Before {
 
 /// The first node that an activation executes in a window, after others before the window.
 struct First {
-    /// The number of activations around it.
-    depth: usize,
     node: NodeId,
+    /// The number of blocks that the window executes before it.
+    at: u64,
 }
 
 /// The data that a walk needs to skip a rule.
@@ -56,6 +56,8 @@ struct Facts {
     /// The first node that the surrounding activation executes in the rule, or `None` if the rule
     /// is a call.
     first: Option<NodeId>,
+    /// The number of blocks of callees before this node.
+    lead: u64,
     /// The last such node, or `None` if the rule is a call.
     last: Option<NodeId>,
 }
@@ -84,6 +86,8 @@ struct OfNodes {
     /// The last executions of the host and of each surrounding activation.
     callers: Vec<Before>,
     firsts: Vec<First>,
+    /// The number of blocks of the window that have been counted.
+    done: u64,
 }
 
 impl OfNodes {
@@ -95,13 +99,13 @@ impl OfNodes {
         }
     }
 
-    /// Adds the node that the current activation executes next.
-    fn next(&mut self, node: Option<NodeId>) {
+    /// Adds the node that the current activation executes next, after `lead` more blocks.
+    fn next(&mut self, node: Option<NodeId>, lead: u64) {
         match (self.before, node) {
             (Before::Node(before), _) => self.pair(Some(before), node, 1),
             (Before::Outside, Some(node)) => self.firsts.push(First {
-                depth: self.callers.len() - 1,
                 node,
+                at: self.done + lead,
             }),
             _ => {}
         }
@@ -198,20 +202,14 @@ impl WindowCounts {
         if let Some(&[from, to]) = last.blocks.get(at..at + 2) {
             self.into.push((last.function, from, to));
         }
-        let stack = cursor.stack()?;
-        for First { depth, node } in firsts {
-            // A caller executes nothing while its callee runs.
-            let time = match stack.get(depth + 1) {
-                Some(callee) => callee.entered - 1,
-                None => before,
-            };
-            let Some(visit) = cursor.seek(time)? else {
+        for First { node, at } in firsts {
+            cursor.seek(window.first + at)?;
+            let Some(visit) = cursor.previous_in_activation()? else {
                 continue;
             };
-            let (caller, node) = (&nodes[visit.node], &nodes[node]);
-            let from = caller.blocks.get((time - visit.start) as usize);
-            if let (Some(&from), Some(&to)) = (from, node.blocks.first())
-                && caller.function == node.function
+            let (last, node) = (&nodes[visit.node], &nodes[node]);
+            if let (Some(&from), Some(&to)) = (last.blocks.last(), node.blocks.first())
+                && last.function == node.function
             {
                 self.into.push((node.function, from, to));
             }
@@ -293,6 +291,7 @@ fn known(
         (None, Some(node)) => Facts {
             length: nodes[node].length(),
             first: Some(node),
+            lead: 0,
             last: Some(node),
         },
         (None, None) => Facts::default(),
@@ -314,9 +313,13 @@ fn rules(segment: &Segment, nodes: &PrimaryMap<NodeId, Node>) -> PrimaryMap<Rule
             Kind::Call(_) => (1, true),
         };
         let inside = |node: Option<NodeId>| node.filter(|_| !is_call);
+        let lead = each.iter().take_while(|one| one.first.is_none());
+        let lead = lead.fold(0u64, |sum, one| sum.saturating_add(one.length));
+        let entry = each.iter().find(|one| one.first.is_some());
         found.push(Facts {
             length: length.saturating_mul(rounds),
-            first: inside(each.iter().find_map(|one| one.first)),
+            first: inside(entry.and_then(|one| one.first)),
+            lead: lead.saturating_add(entry.map_or(0, |one| one.lead)),
             last: inside(each.iter().rev().find_map(|one| one.last)),
         });
     }
@@ -364,8 +367,14 @@ fn count(
                 continue;
             }
             Task::Times(symbol, times) => {
-                let Facts { first, last, .. } = fact(symbol);
-                found.next(first);
+                let Facts {
+                    length,
+                    first,
+                    lead,
+                    last,
+                } = fact(symbol);
+                found.next(first, lead);
+                found.done += length * times;
                 found.pair(last, first, times - 1);
                 found.before = last.map_or(found.before, Before::Node);
                 found.node(symbol, times);
@@ -377,8 +386,9 @@ fn count(
         let Facts { first, .. } = fact(symbol);
         let Some(rule) = symbol.as_rule() else {
             if range.start == 0 {
-                found.next(first);
+                found.next(first, 0);
             }
+            found.done += range.end - range.start;
             if let Some(node) = symbol.as_node() {
                 // After a node that is cut short, the window ends.
                 found.before = Before::Node(node);
