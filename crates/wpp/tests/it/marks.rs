@@ -27,7 +27,8 @@ fn mix(values: [u64; 3]) -> u64 {
 
 impl Hashed {
     fn new(run: &Run, salt: u64) -> Self {
-        let may_mark = |data: &Node| mix([salt, u64::from(data.function.as_u32()), 7]) % 3 > 0;
+        let may_mark =
+            |data: &Node| !mix([salt, u64::from(data.function.as_u32()), 7]).is_multiple_of(3);
         let inside = run.nodes.iter().map(|(node, data)| {
             let most = if may_mark(data) { 4 } else { 0 };
             let blocks = 0..data.length().min(most);
