@@ -80,17 +80,30 @@ impl Word {
 }
 
 /// A moment of a run, in one activation of one function. An implementation must not guess. For an
-/// unknown value, it returns `None` or `false`, and the value is [`Unavailable`].
+/// unknown value, it returns `None` or `false`, and the value is [`Unavailable`]. By default, all
+/// values are unknown.
 pub trait Machine {
     /// Returns the value of a local.
-    fn local(&self, index: u32) -> Option<Word>;
+    fn local(&self, index: u32) -> Option<Word> {
+        let _ = index;
+        None
+    }
     /// Returns the value of a global.
-    fn global(&self, index: u32) -> Option<Word>;
+    fn global(&self, index: u32) -> Option<Word> {
+        let _ = index;
+        None
+    }
     /// Returns the value of a slot of the operand stack. Slot 0 is the bottom slot of the
     /// activation.
-    fn stack(&self, index: u32) -> Option<Word>;
+    fn stack(&self, index: u32) -> Option<Word> {
+        let _ = index;
+        None
+    }
     /// Reads memory 0. Returns `false` if any of the bytes do not exist or are unknown.
-    fn memory(&self, address: u64, into: &mut [u8]) -> bool;
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool {
+        let _ = (address, into);
+        false
+    }
     /// Returns the value of a local when the function was entered. This is only meaningful for
     /// arguments.
     fn at_entry(&self, local: u32) -> Option<Word> {
@@ -109,23 +122,7 @@ pub trait Machine {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 
-impl Machine for Nothing {
-    fn local(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn global(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn stack(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
-        false
-    }
-}
+impl Machine for Nothing {}
 
 impl VariableLocation {
     /// Returns the value of a local, global or slot.

@@ -89,7 +89,9 @@ impl FlowQuery {
                 first => calls.rank(first - 1)?,
             };
             let last = calls.rank(window.last)?;
-            let traces = if last - before <= Self::CALLS {
+            let traces = if last == before {
+                Some(Vec::new())
+            } else if last - before <= Self::CALLS {
                 let calls = before + 1..=last;
                 let found = Outlines::of(path, id, Self::BLOCKS, Some(calls))?.traces;
                 let rows = (1..).zip(found).filter(|(_, one)| one.chosen > 0);

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use afterimage_replay::state::{Limits, Machine, Object, Part, Shown, Variables, Word};
+use afterimage_replay::state::{Limits, Machine, Object, Part, Shown, Variables};
 
 /// The maximum number of bytes of a value.
 const MOST: u64 = 1 << 16;
@@ -92,18 +92,6 @@ impl Bytes {
 }
 
 impl Machine for Bytes {
-    fn local(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn global(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn stack(&self, _: u32) -> Option<Word> {
-        None
-    }
-
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
         let begin = address.checked_sub(self.start);
         let bytes = begin

@@ -9,7 +9,7 @@ use afterimage_program::{Function, Names, SourceMap};
 use afterimage_replay::state::{
     Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Shape,
     TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch, WatchError, Watched,
-    Word, Written, follow_to,
+    Written, follow_to,
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
@@ -88,18 +88,6 @@ struct Held<'b> {
 }
 
 impl Machine for Held<'_> {
-    fn local(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn global(&self, _: u32) -> Option<Word> {
-        None
-    }
-
-    fn stack(&self, _: u32) -> Option<Word> {
-        None
-    }
-
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
         let first = address.checked_sub(self.address);
         let first = first.and_then(|first| usize::try_from(first).ok());

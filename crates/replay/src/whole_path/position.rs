@@ -644,7 +644,8 @@ impl<'a, S: Segments> Positions<'a, S> {
     }
 
     /// Returns the number of arrivals at a line in a window, where `counts` are the counts of the
-    /// window. Takes time linear in the functions' bodies, and not in the path's.
+    /// window. Takes time linear in the functions' bodies and the number of nodes, however long the
+    /// window is.
     ///
     /// # Errors
     /// As for [`arrivals`](Self::arrivals).
