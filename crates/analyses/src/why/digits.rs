@@ -62,8 +62,10 @@ impl Radix {
 /// The degree to which a value agrees with the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Agrees {
-    /// The value is an integer with the digits of a decimal number, which may have been printed as
-    /// two integers with a point between them.
+    /// The value is an integer with the digits of a decimal number, or with those on one side of
+    /// its point. Such a number may have been printed as integers with a point between them, but a
+    /// library also makes these integers from floating-point numbers. So this agreement counts only
+    /// in the user's own code.
     Scaled,
     /// The magnitudes agree. The sign may have been printed separately, before the digits.
     Magnitude,
@@ -146,7 +148,7 @@ impl Digits {
                 is_negative: false,
                 radix: Radix::Written,
             },
-            most: Agrees::Exactly,
+            most: Agrees::Scaled,
         })
     }
 

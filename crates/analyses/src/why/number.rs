@@ -150,7 +150,12 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
                             left = left.min(LOOKED_AT_FOR_FLOAT);
                         }
                         Some(agrees) if found.is_none_or(|(other, _)| agrees > other) => {
-                            found = Some((agrees, it));
+                            if agrees > Agrees::Scaled {
+                                found = Some((agrees, it));
+                            } else if !(self.is_library)(spot)? {
+                                found = Some((agrees, it));
+                                left = left.min(LOOKED_AT_FOR_FLOAT);
+                            }
                         }
                         Some(_) | None => {}
                     }

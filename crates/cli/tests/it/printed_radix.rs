@@ -58,6 +58,7 @@ fn main() {
     println!(\"p {}\", x * 2.0);
     println!(\"p {}\", (x * 296.0) as u64);
     println!(\"p {}\", [\"1.50\"][x as usize / 7]);
+    println!(\"p {:.1}\", (x / 25.0) as f32);
 }
 ";
 
@@ -90,4 +91,7 @@ fn floats_are_explained_however_they_are_printed() {
     // These digits are a text, and no number was printed.
     let told = sandbox.ok("why app.aft --stdout line:6").stdout;
     assert!(told.starts_with("byte "), "{told}");
+    // The library makes an integer with the digits after the point.
+    let told = sandbox.ok("why app.aft --stdout line:7").stdout;
+    assert!(!told.starts_with("2, printed"), "{told}");
 }
