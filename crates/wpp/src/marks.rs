@@ -3,14 +3,13 @@
 
 mod tally;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use afterimage_ids::NodeId;
 use thiserror::Error;
 
-use self::tally::Tally;
+pub(crate) use self::tally::Tally;
 use crate::measures::Measured;
-use crate::rank::SHARE;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, WholePath};
 
@@ -22,9 +21,7 @@ pub trait Marking {
 
     /// Returns a key, so that later queries for the same marks need not count again. Markings of a
     /// path that have the same key must define the same marks.
-    fn key(&self) -> Option<Box<[u32]>> {
-        None
-    }
+    fn key(&self) -> Box<[u32]>;
 
     /// Whether the node may have marks, whatever was executed before.
     fn may_mark(&self, node: NodeId) -> bool;
@@ -41,9 +38,8 @@ pub trait Marking {
 pub struct Marks<'a, S, M> {
     path: &'a WholePath<S>,
     marking: M,
+    key: Arc<[u32]>,
     counted: Arc<Counted>,
-    /// The counts of recently queried segments.
-    cache: Mutex<Recent<usize, Tally>>,
 }
 
 /// The numbers of marks in segments.
@@ -57,7 +53,10 @@ pub(crate) struct Counted {
 }
 
 /// The counts of recently requested marks, by key.
-pub(crate) type Known = Recent<Box<[u32]>, Counted>;
+pub(crate) type Known = Recent<Arc<[u32]>, Counted>;
+
+/// The counts in recently queried segments, by the key of the marks and the segment.
+pub(crate) type MarkTallies = Recent<(Arc<[u32]>, usize), Tally>;
 
 /// The reason why marks cannot be counted. `E` is the error of loading a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -77,26 +76,29 @@ impl<S: Segments> WholePath<S> {
     /// Returns an error if a segment cannot be read, or there are 2^64 - 1 marks or more.
     pub fn marks<M: Marking>(&self, marking: M) -> Result<Marks<'_, S, M>, MarksError<S::Error>> {
         let known = || self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = marking.key();
-        let counted = match key.as_ref().and_then(|key| known().get(key)) {
+        let key = Arc::from(marking.key());
+        let kept = known().get(&key);
+        let counted = match kept {
             Some(counted) => counted,
             None => {
-                let counted = Arc::new(self.count_marks(&marking)?);
-                if let Some(key) = key {
-                    known().insert(key, &counted, counted.bytes());
-                }
+                let counted = Arc::new(self.count_marks(&marking, &key)?);
+                known().insert(Arc::clone(&key), &counted, counted.bytes());
                 counted
             }
         };
         Ok(Marks {
             path: self,
             marking,
+            key,
             counted,
-            cache: Mutex::new(Recent::new(self.room() / SHARE)),
         })
     }
 
-    fn count_marks(&self, marking: &impl Marking) -> Result<Counted, MarksError<S::Error>> {
+    fn count_marks(
+        &self,
+        marking: &impl Marking,
+        key: &Arc<[u32]>,
+    ) -> Result<Counted, MarksError<S::Error>> {
         let mut counted = Counted {
             before: vec![0],
             open: Vec::new(),
@@ -114,7 +116,8 @@ impl<S: Segments> WholePath<S> {
             }
             let measured = self.open(segment)?;
             counted.open.push(open.clone());
-            let tally = Tally::new(&measured, marking, &mut open);
+            let tally = Arc::new(Tally::new(&measured, marking, &mut open));
+            self.keep_marks(key, segment, &tally);
             sum = sum.saturating_add(tally.count());
             if sum == u64::MAX {
                 return Err(MarksError::Uncountable);
@@ -122,6 +125,12 @@ impl<S: Segments> WholePath<S> {
             counted.before.push(sum);
         }
         Ok(counted)
+    }
+
+    fn keep_marks(&self, key: &Arc<[u32]>, segment: usize, tally: &Arc<Tally>) {
+        let kept = self.mark_tallies.lock();
+        let mut kept = kept.unwrap_or_else(PoisonError::into_inner);
+        kept.insert((Arc::clone(key), segment), tally, tally.bytes());
     }
 }
 
@@ -163,13 +172,15 @@ impl<S: Segments, M: Marking> Marks<'_, S, M> {
 
     /// Returns the counts for each rule of a segment.
     fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
-        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tally) = cache().get(&segment) {
+        let kept = &self.path.mark_tallies;
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = kept.get(&(Arc::clone(&self.key), segment)) {
             return tally;
         }
+        drop(kept);
         let open = &mut self.counted.open[segment].clone();
         let tally = Arc::new(Tally::new(measured, &self.marking, open));
-        cache().insert(segment, &tally, tally.bytes());
+        self.path.keep_marks(&self.key, segment, &tally);
         tally
     }
 }

@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 pub use self::error::PathError;
 pub(crate) use self::recent::Recent;
 pub use self::segments::{InMemory, Segments, Summary};
-use crate::marks::Known;
+use crate::marks::{Known, MarkTallies};
 use crate::measures::Measured;
 use crate::rank::{SHARE, Tallies};
 use crate::{Activation, CallGraph, Node, Segment};
@@ -36,6 +36,8 @@ pub struct WholePath<S> {
     pub(crate) tallies: Mutex<Tallies>,
     /// The counts of recently requested marks.
     pub(crate) marks: Mutex<Known>,
+    /// The counts of recently requested marks in segments.
+    pub(crate) mark_tallies: Mutex<MarkTallies>,
     /// The call graph, once requested.
     pub(crate) calls: OnceLock<CallGraph>,
     /// Signals that a segment has been opened or needed.
@@ -101,6 +103,7 @@ impl<S: Segments> WholePath<S> {
             cache: Cache::new(ROOM),
             tallies: Mutex::new(Tallies::new(ROOM / SHARE)),
             marks: Mutex::new(Known::new(ROOM / SHARE)),
+            mark_tallies: Mutex::new(MarkTallies::new(ROOM / SHARE)),
             calls: OnceLock::new(),
             changed: Condvar::new(),
             begun: Mutex::default(),
@@ -134,6 +137,7 @@ impl<S: Segments> WholePath<S> {
             cache: Cache::new(bytes),
             tallies: Mutex::new(Tallies::new(bytes / SHARE)),
             marks: Mutex::new(Known::new(bytes / SHARE)),
+            mark_tallies: Mutex::new(MarkTallies::new(bytes / SHARE)),
             ..self
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
+use afterimage_ids::{BlockId, EntityRef, EntitySet, FuncId, NodeId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, Function, Program};
 use afterimage_wpp::{
     Cursor, Marking, Marks, Node, Occurrences as WppOccurrences, PathError, Segments, Visit,
@@ -107,6 +107,8 @@ struct Places<'a> {
     /// by any other edge.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
+    /// The second blocks of the pairs in `over`.
+    targets: HashSet<BlockId>,
     /// The first operator of each block that has a position. A block with only a skipped jump has
     /// no such operator.
     first: HashMap<BlockId, OpId>,
@@ -126,6 +128,10 @@ pub(super) struct Arrivals<'a, S> {
     places: HashMap<FuncId, Places<'a>>,
     /// The positions of arrivals in nodes that have any.
     inside: HashMap<NodeId, Vec<u64>>,
+    /// The nodes in `inside`. A count asks about each symbol of a grammar, and most have no arrival.
+    has_inside: EntitySet<NodeId>,
+    /// The nodes that may begin with an arrival.
+    may_join: EntitySet<NodeId>,
 }
 
 impl<'a, S: Segments> Arrivals<'a, S> {
@@ -136,6 +142,8 @@ impl<'a, S: Segments> Arrivals<'a, S> {
             line,
             places: HashMap::default(),
             inside: HashMap::default(),
+            has_inside: EntitySet::new(),
+            may_join: EntitySet::new(),
         }
     }
 
@@ -161,6 +169,14 @@ impl<'a, S: Segments> Arrivals<'a, S> {
             }
             if !marks.is_empty() {
                 self.inside.insert(id, marks);
+                self.has_inside.insert(id);
+            }
+            if node
+                .blocks
+                .first()
+                .is_some_and(|&first| places.may_join(first))
+            {
+                self.may_join.insert(id);
             }
         }
         self.places.insert(function, places);
@@ -218,6 +234,14 @@ impl<'a, S: Segments> Arrivals<'a, S> {
             behind: all.iter().any(is_behind),
             positions: all,
         })
+    }
+
+    /// Returns the positions of arrivals in a node, except those at its beginning.
+    fn inside_of(&self, node: NodeId) -> &[u64] {
+        if !self.has_inside.contains(node) {
+            return &[];
+        }
+        self.inside.get(&node).map_or(&[], Vec::as_slice)
     }
 
     /// Whether nodes of the functions with arrivals were left out of the recording.
@@ -315,6 +339,12 @@ impl<'a> Places<'a> {
         })
     }
 
+    /// Whether control may arrive at the line where this block begins. If not, [`over`](Self::over)
+    /// is 0, whatever the block before is.
+    fn may_join(&self, to: BlockId) -> bool {
+        self.entry && to == self.cfg.graph.root() || self.targets.contains(&to)
+    }
+
     /// Returns the number of arrivals in a window, except those at the beginning of an activation.
     fn counted(&self, function: FuncId, counts: &WindowCounts) -> u64 {
         let inside = self.inside.iter();
@@ -399,6 +429,7 @@ impl<'a> Places<'a> {
             entry: false,
             over: HashSet::default(),
             not_over: HashSet::default(),
+            targets: HashSet::default(),
             first,
             steps,
             known: RefCell::default(),
@@ -424,6 +455,7 @@ impl<'a> Places<'a> {
             };
             pairs.insert((edge.from, edge.to));
         }
+        places.targets = places.over.iter().map(|&(_, to)| to).collect();
         places
     }
 
@@ -458,15 +490,15 @@ pub(super) struct Shared<'a, S>(pub Rc<Arrivals<'a, S>>);
 
 impl<S: Segments> Marking for Shared<'_, S> {
     fn inside(&self, node: NodeId) -> &[u64] {
-        self.0.inside.get(&node).map_or(&[], Vec::as_slice)
+        self.0.inside_of(node)
     }
 
-    fn key(&self) -> Option<Box<[u32]>> {
+    fn key(&self) -> Box<[u32]> {
         let Line { file, number } = self.0.line;
         let functions = self.0.places.keys().map(|function| function.as_u32());
         let mut functions = Vec::from_iter(functions);
         functions.sort_unstable();
-        Some([file.0, number].into_iter().chain(functions).collect())
+        [file.0, number].into_iter().chain(functions).collect()
     }
 
     fn may_mark(&self, node: NodeId) -> bool {
@@ -476,6 +508,9 @@ impl<S: Segments> Marking for Shared<'_, S> {
 
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
         let arrivals = &*self.0;
+        if !arrivals.may_join.contains(node) {
+            return 0;
+        }
         let nodes = arrivals.path.nodes();
         let places = arrivals.places.get(&nodes[node].function);
         let (Some(places), Some(&block)) = (places, nodes[node].blocks.first()) else {
@@ -589,8 +624,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// Returns the positions of a node's blocks with arrivals, ascending, with one entry per
     /// arrival. Arrivals at the beginning of the node are not included.
     pub fn inside(&self, node: NodeId) -> &[u64] {
-        let inside = self.arrivals.inside.get(&node);
-        inside.map_or(&[], Vec::as_slice)
+        self.arrivals.inside_of(node)
     }
 
     /// Returns the number of arrivals at the beginning of a node. The node follows `before` in its

@@ -1,4 +1,4 @@
-//! Recognizes a pattern with an automaton.
+//! Recognises a pattern with an automaton.
 
 use afterimage_ids::{BlockId, FuncId};
 use hashbrown::HashMap;

@@ -26,7 +26,7 @@ struct Item {
 }
 
 /// The numbers of marks in the rules of a segment.
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// For each symbol, the number of marks in its rule up to and including the symbol. Marks that
     /// the rule's first node has because of earlier executions are excluded.
     counts: Vec<u64>,

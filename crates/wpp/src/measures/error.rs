@@ -13,7 +13,7 @@ pub enum CheckError {
     #[error("{0} has more symbols than there are")]
     Beyond(RuleId),
     /// There are symbols after the symbols of the last rule.
-    #[error("symbols follow those of the last rule")]
+    #[error("symbols follow the symbols of the last rule")]
     LeftOver,
     /// A sequence has fewer than two symbols.
     #[error("{0} is a sequence of fewer than two symbols")]

@@ -51,6 +51,10 @@ impl Marking for Hashed {
         &self.inside[node.as_u32() as usize]
     }
 
+    fn key(&self) -> Box<[u32]> {
+        [self.salt as u32, (self.salt >> 32) as u32].into()
+    }
+
     fn may_mark(&self, node: NodeId) -> bool {
         self.may_mark[node.as_u32() as usize]
     }

@@ -1,5 +1,5 @@
-//! Finds the blocks that the calls to a function execute themselves, as sequences. Each sequence is
-//! found once, however often it occurs.
+//! Finds the sequences of blocks that the calls to a function execute themselves, without callees.
+//! Each sequence is found once, however often it occurs.
 
 use std::hash::BuildHasher;
 
