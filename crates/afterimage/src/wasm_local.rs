@@ -1,5 +1,5 @@
-//! Reads WebAssembly locals by their names in the name section, for functions that the debug
-//! information does not describe.
+//! Reads WebAssembly locals by their names in the name section or by their indices, for functions
+//! that the debug information does not describe.
 
 use afterimage_analyses::why::ValType;
 use afterimage_ids::FuncId;
@@ -12,11 +12,14 @@ use anyhow::Result;
 
 use crate::Session;
 
-/// Finds the local of a function by a name such as `n` or `$n`, if the debug information does not
-/// describe the function.
+/// Finds the local of a function by a name such as `n` or `$n`, or by its index, as in `$3`, if the
+/// debug information does not describe the function. A local with this index may not exist.
 pub fn wasm_local(session: &Session, names: &Names, function: FuncId, text: &str) -> Option<u32> {
     let text = text.trim();
-    let local = names.find_local(function, text.strip_prefix('$').unwrap_or(text))?;
+    let name = text.strip_prefix('$');
+    let index = || name?.parse().ok();
+    let local = names.find_local(function, name.unwrap_or(text));
+    let local = local.or_else(index)?;
     let described = session
         .variables()
         .is_ok_and(|known| known.function(function).is_ok());

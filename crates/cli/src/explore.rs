@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use crate::arguments::{CodeArguments, SourceArguments};
 use crate::exit::Exit;
 use crate::output::{print, say};
+use crate::pages;
 
 /// Explore a run in the browser
 ///
@@ -65,6 +66,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if !arguments.no_open && !opened(&url) {
         say("no browser could be started; open the address above");
     }
+    // The browser should not inherit this.
+    pages::small();
     explorer.serve();
     bail!("the page's server ended")
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::exit::Exit;
+use crate::pages;
 
 /// Answer agents over the Model Context Protocol
 ///
@@ -30,6 +31,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<Exit> {
         arguments.root.push(PathBuf::from("."));
     }
     let roots = afterimage_mcp::Roots::new(&arguments.root)?;
+    pages::small();
     let served = afterimage_mcp::serve(&roots, &mut stdin().lock(), stdout());
     served.context("cannot read standard input")?;
     Ok(Exit::Success)

@@ -3,8 +3,9 @@
 /// Makes the system use only small pages from now on.
 ///
 /// The allocator requests huge pages, which the system fills with zeros before use. Long-running
-/// commands benefit from them. A command that answers one question uses only a small part of each
-/// page, and would spend half of its time waiting for the zeros (docs/lessons/slices.md).
+/// commands benefit from them. An answer that needs little uses only a small part of each page, and
+/// would spend half of its time waiting for the zeros (docs/lessons/slices.md). Child processes
+/// inherit the setting.
 pub(crate) fn small() {
     #[cfg(target_os = "linux")]
     {

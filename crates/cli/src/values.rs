@@ -53,7 +53,8 @@ pub(crate) struct Arguments {
     /// List all values that the loads read instead
     #[arg(long, requires = "loads")]
     each: bool,
-    /// Show this source variable or expression: total, p->next->key, *p
+    /// Show this source variable or expression: total, p->next->key, *p. Without debug information,
+    /// $0 is the local with index 0
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
     /// Show when this condition holds: 'fee < 0 && a->balance > 10'; docs/EXPRESSIONS.md lists what
@@ -79,7 +80,7 @@ pub(crate) struct Arguments {
     /// Count how often each value occurred instead, most frequent first
     #[arg(long)]
     histogram: bool,
-    /// Show at most N rows for each statement, unless A..B is given [default: 10], or N lines with
+    /// Show at most N rows for each statement [default: 10; all if A..B is given], or N lines with
     /// --loads [default: 100 for text on standard output]
     #[arg(long, value_name = "N", value_parser = entries)]
     limit: Option<u64>,

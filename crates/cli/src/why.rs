@@ -21,8 +21,9 @@ use crate::lens;
 ///
 /// If the run failed, no option is needed: the explanation is then that of --trap.
 ///
-/// It follows values, not the addresses that they were read from. The exception is a table that
-/// nothing ever wrote: there it follows the address if that leads to program input.
+/// It follows values, not the addresses that they were read from. The exception is memory that was
+/// never written, such as a lookup table: there it follows the address if that leads to program
+/// input.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(group = ArgGroup::new("about"))]
@@ -84,7 +85,8 @@ pub(crate) struct Arguments {
     #[arg(long, group = "about")]
     trap: bool,
     /// Explain what a source variable, or an expression such as p->next, holds right before the
-    /// place executes; --at is then a moment, as for `afterimage state`
+    /// place executes; --at is then a moment, as for `afterimage state`. Without debug information,
+    /// $0 is the local with index 0
     #[arg(long, value_name = "NAME", requires = "at", conflicts_with = "operand")]
     var: Option<String>,
     /// Explain this operand of the statement instead of its value: left, right, address, value,

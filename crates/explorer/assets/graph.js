@@ -2,6 +2,8 @@
 import { base, grouped, h, svg } from "./dom.js";
 
 const [WIDE, HIGH, GAP, LEVEL] = [132, 38, 26, 46];
+/** The distance between edges that pass other blocks on the same side. */
+const LANE = 24;
 /** The maximum length of the place of a block, in characters. */
 const LABEL = 13;
 
@@ -41,7 +43,8 @@ export function graph(shape, blocks, edges, open) {
     row.forEach((block, index) => order.set(block, index - (row.length - 1) / 2));
   }
   const span = Math.max(...layers.map((row) => row?.length ?? 0));
-  const width = span * (WIDE + GAP) + 120;
+  const lanes = lanesOf(shape.edges, layer);
+  const width = span * (WIDE + GAP) + 2 * (60 + LANE * Math.max(0, ...[...lanes.values()].map(Math.abs)));
   const height = layers.length * (HIGH + LEVEL) + 20;
   const place = (/** @type {number} */ block) => ({ x: width / 2 + order.get(block) * (WIDE + GAP), y: 14 + (layer.get(block) ?? 0) * (HIGH + LEVEL) });
   const drawn = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Control-flow graph", class: "cfg" },
@@ -50,11 +53,13 @@ export function graph(shape, blocks, edges, open) {
     if (!order.has(edge.from) || !order.has(edge.to)) continue;
     const [from, to] = [place(edge.from), place(edge.to)];
     const count = taken.get(edge.edge) ?? 0;
-    const down = to.y > from.y;
-    const skips = (layer.get(edge.to) ?? 0) - (layer.get(edge.from) ?? 0) > 1;
-    const side = skips || !down ? (edge.back ? -1 : 1) * (WIDE / 2 + 22) : 0;
+    const lane = lanes.get(edge.edge) ?? 0;
+    const side = lane && Math.sign(lane) * (WIDE / 2 + 22 + LANE * (Math.abs(lane) - 1));
+    const out = Math.sign(side);
+    // A block that leads to itself has the ends of the edge apart.
+    const [begin, end] = [from.y + HIGH / 2 + (edge.from === edge.to ? 9 : 0), to.y + HIGH / 2 - (edge.from === edge.to ? 9 : 0)];
     const path = side
-      ? `M${from.x + Math.sign(side) * (WIDE / 2)} ${from.y + HIGH / 2} C${from.x + side + Math.sign(side) * 14} ${from.y + HIGH / 2}, ${to.x + side + Math.sign(side) * 14} ${to.y + HIGH / 2}, ${to.x + Math.sign(side) * (WIDE / 2)} ${to.y + HIGH / 2}`
+      ? `M${from.x + out * (WIDE / 2)} ${begin} C${from.x + side + out * 14} ${begin}, ${to.x + side + out * 14} ${end}, ${to.x + out * (WIDE / 2)} ${end}`
       : `M${from.x} ${from.y + HIGH} C${from.x} ${from.y + HIGH + LEVEL / 2}, ${to.x} ${to.y - LEVEL / 2}, ${to.x} ${to.y - 1}`;
     drawn.append(svg("path", { d: path, class: `edge${count ? "" : " cold"}`, "stroke-width": count ? 1 + 2.2 * Math.sqrt(count / most) : 1, "marker-end": "url(#tip)" }, svg("title", {}, `${edge.from} → ${edge.to}, ${edge.kind}: ${grouped(count)} times`)));
     if (edge.kind !== "fall" && edge.kind !== "call return" && edge.kind !== "jump" && edge.kind !== "return")
@@ -75,4 +80,26 @@ export function graph(shape, blocks, edges, open) {
     drawn.append(group);
   }
   return h("div.graph", { tabindex: 0, role: "region", "aria-label": "Control flow" }, drawn);
+}
+
+/**
+ * Returns the lanes of the edges that pass other blocks, from 1 on the right, and from -1 on the left for edges back. Edges that pass the same layer have different lanes,
+ * and the shortest edges are nearest to the blocks.
+ * @param {any[]} edges @param {Map<number, number>} layer @returns {Map<number, number>}
+ */
+function lanesOf(edges, layer) {
+  const lanes = new Map();
+  const spans = edges.map((edge) => {
+    const [from, to] = [layer.get(edge.from) ?? 0, layer.get(edge.to) ?? 0];
+    return { edge, top: Math.min(from, to), bottom: Math.max(from, to), passes: to - from !== 1 };
+  });
+  const full = /** @type {{ top: number, bottom: number }[][][]} */ ([[], []]);
+  for (const one of spans.filter((one) => one.passes).sort((a, b) => a.bottom - a.top - (b.bottom - b.top))) {
+    const side = full[one.edge.back ? 0 : 1];
+    let lane = side.findIndex((others) => others.every((other) => other.bottom <= one.top || one.bottom <= other.top));
+    if (lane < 0) lane = side.push([]) - 1;
+    side[lane].push(one);
+    lanes.set(one.edge.edge, one.edge.back ? -1 - lane : 1 + lane);
+  }
+  return lanes;
 }

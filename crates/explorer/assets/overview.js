@@ -1,5 +1,5 @@
 /** Shows the run at a glance: how it ended, what it printed, and where it spent its time. */
-import { ask, Superseded } from "./api.js";
+import { ask, askAhead, Superseded } from "./api.js";
 import { answered, counted, empty, failed, fill, grouped, h, loading, panel, share, visible, whose } from "./dom.js";
 import { flame } from "./flame.js";
 import { address, focus, go } from "./focus.js";
@@ -18,11 +18,12 @@ export function overview(into) {
   const [ended, output, hot, graph, facts] = ["ended", "output", "hot", "graph", "recording"].map((name) => h(`div.part-${name}`, null, loading()));
   made = h("div.overview", null, h("h1.sr", null, "Overview"), ended, h("div.columns", null, output, h("div", null, hot, facts)), graph);
   fill(into, made);
-  void part(ended, showEnded);
-  void part(output, showOutput);
+  const info = ask("info", {}, "info");
+  void part(ended, (into) => showEnded(into, info));
+  void part(output, (into) => showOutput(into, info));
   void part(hot, showHot);
   void part(graph, showGraph);
-  void part(facts, showFacts);
+  void part(facts, (into) => showFacts(into, info));
 }
 
 /** @param {HTMLElement} into @param {(into: HTMLElement) => Promise<void>} show */
@@ -30,10 +31,9 @@ async function part(into, show) {
   try { await show(into); } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 
-/** @param {HTMLElement} into */
-async function showEnded(into) {
-  const info = await ask("info", {}, "info");
-  const { ending, program, args } = info.doc;
+/** @param {HTMLElement} into @param {Promise<import("./api.js").Answer>} info */
+async function showEnded(into, info) {
+  const { ending, program, args } = (await info).doc;
   const line = h("p.command", null, h("code", null, [program, ...args].join(" ")));
   const well = ending === "returned" || ending === null;
   const title = ending === null ? "The recording was cut off" : well ? "The run returned" : `The run ${ending}`;
@@ -59,14 +59,14 @@ async function showEnded(into) {
 /** @param {string} hex */
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
-/** @param {HTMLElement} into */
-async function showOutput(into) {
+/** @param {HTMLElement} into @param {Promise<import("./api.js").Answer>} info */
+async function showOutput(into, info) {
   const answer = await ask("output", {}, "output");
   const { writes, totals, complete } = answer.doc;
   const all = totals.stdout + totals.stderr;
   const shown = panel("Output", all ? counted(all, "byte") : null);
   if (!all) shown.append(empty("The program printed nothing."));
-  else shown.append(bytes(writes), complete ? "" : h("p.more", null, "The rest is not shown, because it is too long for the page, or the recording was cut off before it."));
+  else shown.append(bytes(writes, info), complete ? "" : h("p.more", null, "The rest is not shown, because it is too long for the page, or the recording was cut off before it."));
   shown.append(answered(answer) ?? "");
   fill(into, shown);
 }
@@ -84,10 +84,20 @@ function above(units, chosen) {
 }
 
 /**
- * Shows output. Its bytes can be chosen with the mouse or the arrow keys.
- * @param {any[]} writes
+ * Asks ahead why a byte was printed, if all values exist. Otherwise, the question would build them.
+ * @param {Promise<import("./api.js").Answer>} info @param {{ stream: string, number: number }} unit
  */
-function bytes(writes) {
+async function foresee(info, { stream, number }) {
+  try {
+    if ((await info).doc.lenses.includes("full")) await askAhead("why", { [stream]: number });
+  } catch { /* the question itself shows why it has no answer */ }
+}
+
+/**
+ * Shows output. Its bytes can be chosen with the mouse or the arrow keys.
+ * @param {any[]} writes @param {Promise<import("./api.js").Answer>} info
+ */
+function bytes(writes, info) {
   /** @type {{ stream: string, number: number, t: number, text: string }[]} */
   const units = [];
   const lines = [h("div.line", null)];
@@ -131,6 +141,7 @@ function bytes(writes) {
     element?.classList.add("on");
     element?.scrollIntoView({ block: "nearest" });
     const { stream, number, t, text } = units[unit];
+    void foresee(info, units[unit]);
     fill(about, h("span", null, h("strong", null, JSON.stringify(text)), ` byte ${grouped(number)} of ${stream === "stdout" ? "standard output" : "standard error"}, printed at t=${grouped(t)}`),
       h("button", { type: "button", onclick: explain }, "Why?"),
       h("button", { type: "button", onclick: () => go({ view: "source", at: `t=${t}` }) }, "Go there"));
@@ -211,9 +222,9 @@ async function showGraph(into) {
     flame(answer.text, (name) => go({ view: "function", fn: name })), answered(answer)));
 }
 
-/** @param {HTMLElement} into */
-async function showFacts(into) {
-  const { doc } = await ask("info", {}, "facts");
+/** @param {HTMLElement} into @param {Promise<import("./api.js").Answer>} info */
+async function showFacts(into, info) {
+  const { doc } = await info;
   /** @type {[string, string][]} */
   const rows = [["Recorded", new Date(doc.recorded_unix * 1000).toLocaleString("en-GB")], ["Host calls", grouped(doc.host_calls ?? 0)],
     ["File", counted(doc.length, "byte")], ["Contents", ["log", ...doc.lenses].join(", ")], ["Engine", doc.engine.split(" ").slice(0, 2).join(" ")]];

@@ -54,6 +54,9 @@ const parameters = (one) => (one.variables ?? []).filter((/** @type {any} */ var
 /** @param {string | null | undefined} text @param {number} [most] */
 const short = (text, most = 28) => (!text ? "" : text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
+/** Returns the name of a local in questions: its own name, if no other local has it, or its index. @param {any} local @param {any[]} all */
+const localName = (local, all) => (/^[A-Za-z_]\w*$/.test(local.name ?? "") && all.filter((other) => other.name === local.name).length === 1 ? local.name : `$${local.index}`);
+
 function variables() {
   const own = frame();
   if (!own) return empty("Nothing is executed here.");
@@ -61,9 +64,8 @@ function variables() {
   if (!all.length) {
     const locals = own.locals ?? [];
     return h("div", null, own.why && h("p.note", null, own.why), locals.length ? h("table.variables", { "aria-label": `Locals of ${plain(own.function.name)}` }, h("tbody", null, locals.map((/** @type {any} */ local) =>
-      // A question can name only a local with a name of its own, which is also a name in expressions.
-      /^[A-Za-z_]\w*$/.test(local.name ?? "") && local.text && locals.filter((/** @type {any} */ other) => other.name === local.name).length === 1 ? row({ name: local.name, type: local.type, parameter: local.parameter, value: local.text }, own, false)
-        : h("tr", null, h("th", { scope: "row" }, local.name ?? `local ${local.index}`), h("td.value", null, local.text ?? "not known")))))
+      local.text ? row({ name: localName(local, locals), type: local.type, parameter: local.parameter, value: local.text }, own, false)
+        : h("tr", null, h("th", { scope: "row" }, localName(local, locals)), h("td.value", null, "not known")))))
       : empty("This function has no variables here."));
   }
   return h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, all.map((/** @type {any} */ one) => row(one, own))));

@@ -31,8 +31,8 @@ const KEPT: usize = 64 << 20;
 /// The end of the name of a view that asks ahead.
 const AHEAD: &str = " ahead";
 
-/// The time for which a question waits if it has already been asked ahead.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// The time for which a question waits if it is being answered ahead.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A recording that is open.
 pub(crate) struct Desk {
@@ -194,8 +194,8 @@ impl Desk {
         }
     }
 
-    /// Returns the cached answer to a question. If the question is being answered ahead, waits a
-    /// short time for this answer.
+    /// Returns the cached answer to a question. If the question is being answered ahead, waits for
+    /// this answer, but not long.
     fn known(&self, key: &str, is_ahead: bool) -> Option<Arc<Answer>> {
         let until = Instant::now() + PATIENCE;
         let mut kept = lock(&self.kept);
