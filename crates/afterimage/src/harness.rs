@@ -12,7 +12,7 @@ use crate::libtest::{self, Ended, HarnessArguments, TestRun};
 use crate::monitor::Monitor;
 use crate::text::pasted;
 
-/// The exit code of a recorder whose time limit ended the run.
+/// The exit code of `record` if its time limit ended the run.
 pub const TIMED_OUT: i32 = 124;
 
 /// Whether a program is a Rust test program.

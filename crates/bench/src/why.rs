@@ -144,7 +144,7 @@ fn execution(recorded: &Recording, random: &mut Random) -> Result<String> {
         let visit = path
             .cursor()
             .seek(time)?
-            .context("a time is not in the run")?;
+            .context("a random time is outside the run")?;
         let node = &path.nodes()[visit.node];
         let Some(&block) = node.blocks.get((time - visit.start) as usize) else {
             continue;

@@ -14,8 +14,8 @@ use crate::lens;
 /// Show who called whom, and single calls
 ///
 /// Blocks are counted as in a profile. "Self" blocks are the blocks that a function executes
-/// itself. "Inclusive" blocks are executed while it is active; each block counts once, even if the
-/// function recurses.
+/// itself. "Inclusive" blocks are all blocks executed while the function is active; each block
+/// counts once, even if the function recurses.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -20,7 +20,7 @@ use crate::exit::Exit;
 Configurations (launch.json):
   { \"type\": \"afterimage\", \"request\": \"attach\", \"recording\": \"app.aft\" }
   { \"type\": \"afterimage\", \"request\": \"launch\", \"program\": \"app.wasm\",
-    \"args\": [\"input.txt\"], \"dirs\": [\"data::/data\"] }")]
+    \"args\": [\"/data/input.txt\"], \"dirs\": [\"data::/data\"] }")]
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(_: Arguments) -> Result<Exit> {

@@ -17,8 +17,8 @@ use crate::lens;
 /// A branch may select an operand from several values, as an `if` with a result does. The report
 /// lists such a branch as having moved the value.
 ///
-/// With --forward it shows the reverse: what used the result, in order of time, and what ran
-/// because of the execution, if it is a branch or a call. These are exactly the executions whose
+/// With --forward it shows the reverse, in order of time: what used the result and, for a branch or
+/// a call, what ran because of it. These are exactly the executions whose
 /// own dependences include this one, except as a branch that moved an operand. For a call, they are
 /// the uses of its results, even if a callee computed these, and the uses of bytes that the host
 /// wrote during the call.

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// Recordings of failing executions
     #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     fail: Vec<PathBuf>,
-    /// Rank only lines, not values; to rank values, each run is followed from beginning to end
+    /// Rank only lines; ranking values follows each run from beginning to end
     #[arg(long)]
     no_values: bool,
     /// Show at most N rows of each list [default: all; in text, 25 ranked lines or values, 20 lines

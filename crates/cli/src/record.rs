@@ -52,8 +52,8 @@ pub(crate) struct Arguments {
     /// Overwrite an existing recording
     ///
     /// While the program runs, the new recording is beside the old one, as OUT.aft.PID.part. If
-    /// afterimage is killed, both files stay. The .part file is then a recording that was cut off:
-    /// every command can read it (afterimage info), and you may remove it.
+    /// afterimage is killed, both files stay. The .part file is then a recording that was cut off.
+    /// Every command can read it; try `afterimage info`. You may delete it.
     #[arg(long)]
     force: bool,
     /// Build this lens during the run, not later by re-execution

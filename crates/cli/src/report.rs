@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::write;
 
-/// Write a page about a run that you can send
+/// Write a self-contained page about a run, to send to others
 ///
 /// The page opens from disk, has no script, and loads nothing. It shows how the run ended, what it
 /// printed, the hottest functions, a flame graph, hot paths, your own source with exact counts, the

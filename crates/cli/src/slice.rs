@@ -19,15 +19,15 @@ use crate::exit::Exit;
 use crate::lens;
 use crate::output::{pasted, say, write};
 
-/// Show everything an execution depends on, or that depends on it
+/// Show everything that an execution depends on or influences
 ///
 /// This is a dynamic slice. It contains every execution of a statement that passed a value on,
 /// computed an address along the way, or decided whether one of these ran. It reaches through
 /// memory, calls and the host, over the whole run. Nothing outside the slice influenced these
 /// executions, but a change there might have let other code run (docs/SLICES.md).
 ///
-/// The slice begins at one execution of a place or, for a line, at everything that one arrival at
-/// it executes. With --var it begins at what a variable holds right before the place executes, with
+/// The slice begins at one execution of a place or, for a line, at all statements that one
+/// arrival at the line executes. With --var it begins at what a variable holds right before the place executes, with
 /// --address at bytes of memory. With --forward it contains every execution whose own slice
 /// contains the place.
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     /// Show what depends on it instead: everything that it influenced
     #[arg(long)]
     forward: bool,
-    /// Show only what also depends on this other place: how that place influenced --at; not with
+    /// Show only what also depends on this other place, that is, how it influenced --at; not with
     /// --forward, --depth or --chain
     #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
     chop: Option<String>,

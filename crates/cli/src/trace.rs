@@ -16,7 +16,7 @@ use crate::output::write;
 ///
 /// It shows the run by block, path, call, line, statement or memory access. Time t counts executed
 /// blocks from 1. For --level statement and memory, the run is followed from the last checkpoint
-/// before --from (`build --lens full` makes them), or else from its beginning. With --reverse it is
+/// before --from (`build --lens full` makes checkpoints), or else from its beginning. With --reverse it is
 /// followed piece by piece, so a long stretch without checkpoints takes long. Text on standard
 /// output stops after 100 lines, and says how to continue, unless --limit, --last, or both --from
 /// and --to choose how much to show. Nothing else is cut.

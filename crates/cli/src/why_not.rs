@@ -13,8 +13,8 @@ use crate::output::pasted;
 /// Explain why a line did not run
 ///
 /// It shows the branch that went another way, what decided it, and where the deciding value came
-/// from. A line depends on the branches that decide whether it is reached or, if its function has
-/// none, on the function's calls. If such a branch or call was not reached either, the same
+/// from. A line depends on the branches that decide whether it is reached or, if no branch of its
+/// function does, on the calls to that function. If such a branch or call was not reached either, the same
 /// question is asked about it, until a branch or call is found that ran. The report shows the last
 /// execution of that branch or call or, with --after, the first one after that moment. It shows
 /// which way control went, what decided this, and where the deciding value came from, as in

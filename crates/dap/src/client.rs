@@ -216,7 +216,7 @@ impl<W: Write + Send + 'static> Client<W> {
         };
         match serde_json::from_value(arguments) {
             Ok(found) => Ok(found),
-            Err(error) => bail!("the arguments of {}: {error}", request.command),
+            Err(error) => bail!("invalid arguments of {}: {error}", request.command),
         }
     }
 }

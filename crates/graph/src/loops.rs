@@ -131,7 +131,8 @@ impl LoopForest {
         }
     }
 
-    /// Returns the loops. Each comes after the loops around it, and each nest is consecutive.
+    /// Returns the loops. Each loop comes after the loops that contain it, and the loops of a nest are
+    /// consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }

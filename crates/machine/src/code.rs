@@ -17,7 +17,7 @@ pub struct NodeCode {
     pub first: BlockId,
     /// The block where the activation continues, or `None` if the activation or the run ends.
     pub next: Option<BlockId>,
-    /// The number of the function's variables, which is also the first register of a constant.
+    /// The number of the function's variables, and so the register of the first constant.
     pub variables: u32,
     /// The bits of the constants, by position.
     pub constants: Box<[u64]>,

@@ -1,4 +1,4 @@
-//! Finds the calls that may write.
+//! Finds the calls during which a probe may write.
 
 use afterimage_ids::{EntityRef, FuncId, TypeId};
 use afterimage_program::{BlockEnd, Callee, Program};

@@ -98,10 +98,7 @@ pub enum ResolveError {
     #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
     Zeroth(String),
     /// The text after `#` is not a number.
-    #[error(
-        "the # of \"{0}\" is not followed by the number of an execution: write #K, from 1 on, \
-         or #last"
-    )]
+    #[error("\"{0}\": after the #, write the number of an execution, from 1 on, or last")]
     Number(String),
     /// The number after `#` is too large.
     #[error("the number of the execution in \"{0}\" is too large: write #K, from 1 on, or #last")]

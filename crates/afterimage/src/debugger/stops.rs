@@ -247,7 +247,9 @@ impl<'a> Debugger<'a> {
     fn named(&self, text: &str) -> Result<Place> {
         let resolved = self.program.resolver().location(text)?;
         if resolved.occurrence.is_some() {
-            bail!("{text} names one execution: leave out the #, or go there with goto {text}");
+            bail!(
+                "a breakpoint is about all executions, but {text} names one: leave out the #, or go there with goto {text}"
+            );
         }
         Ok(resolved.place)
     }
@@ -433,7 +435,9 @@ impl<'a> Debugger<'a> {
                     time,
                     op: Some(op),
                     function: self.path().nodes()[visit.node].function,
-                    line: point.line.context("a line has no number")?,
+                    line: point
+                        .line
+                        .context("the breakpoint of a line has no line number")?,
                     depth: 0,
                     visit,
                 };

@@ -79,7 +79,7 @@ impl FlowQuery {
                     let mut out = edges[first..].iter_mut();
                     if let Some(out) = out.find(|edge| is_exit(BlockId::from_u32(edge.to))) {
                         let left = count.checked_sub(inside + stopped);
-                        out.count = left.context("more edges than blocks were executed")?;
+                        out.count = left.context("the counts contradict each other: edges out of a block were executed more often than the block")?;
                     }
                 }
             }

@@ -39,10 +39,10 @@ pub(super) fn named(traced: &Session, name: &str) -> Result<SavedSlice> {
     match all.remove(name) {
         Some(saved) => saved.with_context(|| format!("the slice {name:?}")),
         None if all.is_empty() => {
-            bail!("no slice is kept in it yet: keep one with --save NAME")
+            bail!("it has no slices yet; keep one with --save NAME")
         }
         None => bail!(
-            "no slice {name:?} is kept in it; there are: {}",
+            "it has no slice {name:?}; its slices are: {}",
             Vec::from_iter(all.into_keys()).join(", ")
         ),
     }

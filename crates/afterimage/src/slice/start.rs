@@ -38,7 +38,7 @@ pub struct SliceStart {
     pub written: Option<Written>,
     /// The offsets of the operators in the module.
     pub offsets: Vec<OrigOffset>,
-    /// The statements, if they are the subject.
+    /// The statements, if the slice is about statements.
     pub operators: Vec<Operator>,
 }
 

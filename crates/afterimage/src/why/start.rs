@@ -184,7 +184,7 @@ pub fn find(scene: &Scene<'_, '_>, file: &Path, at: &str, operand: Option<&str>)
                     );
                 }
                 bail!(
-                    "{at}: {operator} gives no value; for the decisions that led to it: {}",
+                    "{at}: {operator} gives no value; to see the decisions that led to it, run: {}",
                     what_let_run(file, at)
                 )
             }

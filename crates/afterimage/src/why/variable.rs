@@ -81,7 +81,7 @@ pub fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> 
             let found = activation.slot(slot);
             of_local(
                 found
-                    .context("a slot of the operand stack is not in use")?
+                    .context("the debug information names a slot of the operand stack that is not in use")?
                     .0,
             )?
         }

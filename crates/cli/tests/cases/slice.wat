@@ -327,7 +327,7 @@
 ;; ! afterimage: run.aft: another slice is kept under the name "doubled": what @0x6a (executed from t=9 on) depends on; choose another name
 ;; = 125
 ;; $ afterimage slice run.aft --saved other
-;; ! afterimage: run.aft: no slice "other" is kept in it; there are: doubled
+;; ! afterimage: run.aft: it has no slice "other"; its slices are: doubled
 ;; = 125
 ;; $ afterimage info run.aft
 ;; | program   slice.wat

@@ -45,7 +45,7 @@ impl Machine<'_> {
         Ok(Some(snapshot))
     }
 
-    /// Restores the state of a machine that followed the same run on any path. Like
+    /// Restores the state of a machine that followed the same run, even with other nodes. Like
     /// [`restore`](Self::restore), but compiles the calls for which activations wait. The path's
     /// nodes must have been [expected](Self::expect) or defined before.
     ///

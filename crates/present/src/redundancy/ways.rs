@@ -1,4 +1,4 @@
-//! Reports the paths through which redundant values are available.
+//! Reports the paths along which redundant values are available.
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -190,9 +190,9 @@ fn what_does_not_exist_is_refused_with_the_nearest() {
 fn what_is_written_wrongly_is_told_from_an_unknown_name() {
     check(|at, _| {
         for (wrong, why) in [
-            ("small.wat:8#x", "the # of"),
-            ("small.wat:8#", "the # of"),
-            ("main#-1", "the # of"),
+            ("small.wat:8#x", "after the #"),
+            ("small.wat:8#", "after the #"),
+            ("main#-1", "after the #"),
             ("main#99999999999999999999999", "too large"),
             ("small.wat:0", "not followed by a line"),
             ("small.wat:", "not followed by a line"),

@@ -1,4 +1,4 @@
-//! Lists or summarizes the addresses of loads and stores.
+//! Lists or summarises the addresses of loads and stores.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -494,7 +494,7 @@ impl Observer for Sums {
     }
 }
 
-/// Summarizes the addresses of all loads and stores that a run executed, or only of these sites.
+/// Summarises the addresses of all loads and stores that a run executed, or only of these sites.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -1,4 +1,4 @@
-//! Summarizes the values that loads read.
+//! Summarises the values that loads read.
 
 use std::rc::Rc;
 
@@ -73,7 +73,7 @@ impl Sum {
     }
 }
 
-/// Summarizes the values that each load of a run read, in program order. Only executed
+/// Summarises the values that each load of a run read, in program order. Only executed
 /// loads are included.
 ///
 /// # Errors

@@ -82,7 +82,7 @@ pub type RecordedDirectory = Directory;
 
 /// Builds segments that are not in a file, on demand.
 pub trait MakeSegment: std::fmt::Debug + Send + Sync {
-    /// Builds a segment. The directory summarizes its contents.
+    /// Builds a segment. The directory summarises its contents.
     ///
     /// # Errors
     /// If the segment cannot be built.

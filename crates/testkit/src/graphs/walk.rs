@@ -1,5 +1,5 @@
-//! Executes programs that consist of graphs, at random, and counts the executions in a slow and
-//! obvious way.
+//! Walks at random through programs that consist of control-flow graphs, and counts the executions
+//! in a slow, obvious way.
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts};
 use afterimage_placement::{OpenFrame, Plan, RunFacts, Site};

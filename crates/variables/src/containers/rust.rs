@@ -1,5 +1,5 @@
-//! Reads wrappers of Rust's standard library, such as cells, locks, OS strings and ranges. The
-//! members have the names of Rust 1.95.
+//! Reads wrappers of Rust's standard library, such as cells, locks, OS strings and ranges.
+//! Member names are those of Rust 1.95.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The reasons why the writers of a host read are unknown.
+//! The reasons why the writers of bytes that the host read are unknown.
 
 use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;

@@ -1,4 +1,4 @@
-//! Summarizes a stretch of one activation by its first and last events.
+//! Summarises a stretch of one activation by its first and last events.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Callee;
