@@ -120,7 +120,7 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     assert!(
         client
             .refused("launch", json!({ "recording": 5 }))
-            .contains("the arguments of launch")
+            .contains("invalid arguments of launch")
     );
     let both = json!({ "recording": "a", "program": "b" });
     assert!(client.refused("launch", both).contains("not both"));
@@ -151,7 +151,7 @@ fn requests_at_the_wrong_time_and_unknown_ones() {
     assert!(
         client
             .refused("stackTrace", json!({ "levels": "all" }))
-            .contains("the arguments")
+            .contains("invalid arguments of stackTrace")
     );
 }
 
