@@ -109,8 +109,8 @@ impl<'a> Bytes<'a> {
         Ok((value >> 1) as i32 ^ -((value & 1) as i32))
     }
 
-    /// Reads a list of at most `limit` items with at least `least` bytes each. The stated number
-    /// of items is checked against the limit and the remaining bytes before memory is reserved.
+    /// Reads a list of at most `limit` items with at least `least` bytes each. Reserves memory only
+    /// after checking the stated number of items against the limit and the remaining bytes.
     pub fn list<T>(
         &mut self,
         least: usize,
