@@ -17,7 +17,8 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Creates a request that stands for a message of another kind, so that it gets an answer.
+    /// Creates a request that represents a message of another kind, so that the message gets an
+    /// answer.
     pub(crate) fn answered(seq: u64, command: String) -> Self {
         Self {
             seq,

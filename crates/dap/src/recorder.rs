@@ -147,7 +147,7 @@ impl Read for Stream {
 
 fn listen(mut stream: Stream, category: Category, to: &Sender<(Category, String)>) {
     let mut bytes = vec![0; 1 << 13];
-    // Holds the beginning of a character of which more bytes will arrive.
+    // The first bytes of a character whose other bytes have not arrived yet.
     let mut cut = Vec::new();
     while let Ok(count) = stream.read(&mut bytes)
         && count > 0

@@ -39,7 +39,7 @@ pub(crate) struct Depends {
 pub(crate) enum Decides {
     /// The decision is made by the block at this position in the same node.
     Own(u32),
-    /// The decision is the edge that the activation took last, out of these edges.
+    /// The decision is whichever of these edges the activation took last.
     Edges(Rc<[EdgeId]>),
     /// The decision is looked up in the stored values, because the function handles exceptions.
     Asked,

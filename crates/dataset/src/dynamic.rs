@@ -1,4 +1,4 @@
-//! Writes the tables of a window, which list the events of the run in order of time.
+//! Writes the tables of a window, which list the events of the run in chronological order.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -242,7 +242,7 @@ impl<'a> Activations<'a> {
         Ok(Self { events, next, open })
     }
 
-    /// Returns the activation that executes the path beginning at a time. The time of an
+    /// Returns the activation that executes the path that begins at a time. The time of an
     /// activation's first block identifies it. Successive calls must have ascending times.
     fn at(&mut self, time: u64) -> Result<u64> {
         while let Some(event) = self.next {

@@ -1,8 +1,9 @@
 //! Exports a recorded run as a data set: tables in Parquet files, for SQL and data frames.
 //!
 //! The input is a recording. The output is a folder with tables about the whole run and, for each
-//! window of the run, tables of the window's events in order of time. `docs/PARQUET.md` describes
-//! the tables. Windows do not depend on each other, so several processes can write one data set.
+//! window of the run, tables of the window's events in chronological order. `docs/PARQUET.md`
+//! describes the tables. Windows do not depend on each other, so several processes can write one
+//! data set.
 //!
 //! ```no_run
 //! use afterimage::Session;

@@ -133,7 +133,8 @@ impl NodePlans {
     }
 }
 
-/// Converts a 32-bit floating-point number to 64 bits. Keeps the value, and the payload of a NaN.
+/// Converts a 32-bit floating-point number to 64 bits. Preserves the value, and the payload of a
+/// NaN.
 pub(crate) fn widened(bits: u32) -> f64 {
     let number = f32::from_bits(bits);
     if !number.is_nan() {

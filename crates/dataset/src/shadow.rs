@@ -38,11 +38,11 @@ const PAGE: u64 = 1 << 12;
 #[derive(Default)]
 pub(crate) struct Bytes {
     pages: FxHashMap<(u32, u64), Box<[u32; PAGE as usize]>>,
-    /// The producers by number. The first stands for an unknown producer.
+    /// The producers by number. The first one represents an unknown producer.
     writers: Vec<Maker>,
 }
 
-/// Some bytes with the same writer: their number, and the writer.
+/// Adjacent bytes with the same writer: their number, and the writer.
 pub(crate) type Part = (u64, Maker);
 
 impl Bytes {
@@ -54,7 +54,7 @@ impl Bytes {
         }
     }
 
-    /// Records who wrote some bytes.
+    /// Records the writer of a range of bytes.
     pub fn write(&mut self, range: Range, maker: Maker) {
         if self.writers.last() != Some(&maker) {
             self.writers.push(maker);
@@ -79,7 +79,7 @@ impl Bytes {
         }
     }
 
-    /// Returns the writers of some bytes, part by part.
+    /// Returns the writers of a range of bytes, part by part.
     pub fn read(&mut self, range: Range) -> Vec<Part> {
         let mut numbers: Vec<(u64, u32)> = Vec::new();
         self.each_page(range, |page| {
@@ -141,7 +141,7 @@ impl Frame {
         }
     }
 
-    /// Returns the producer of a variable.
+    /// Returns the producer of a variable's value.
     pub fn get(&self, variable: u32) -> Maker {
         let found = self.variables.get(variable as usize).copied();
         found.unwrap_or(match self.began {
@@ -151,7 +151,7 @@ impl Frame {
         })
     }
 
-    /// Records who wrote a variable.
+    /// Records the producer of a variable's value.
     pub fn set(&mut self, variable: u32, maker: Maker) {
         let variable = variable as usize;
         if self.variables.len() <= variable {

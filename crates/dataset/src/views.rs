@@ -30,7 +30,7 @@ pub(crate) fn text(tables: &[&'static Table]) -> String {
     }
     for table in tables {
         let name = table.name;
-        // `values` is a reserved word of SQL.
+        // `values` is a reserved word in SQL.
         let _ = writeln!(
             text,
             "CREATE OR REPLACE VIEW \"{name}\" AS SELECT * FROM read_parquet('window=*/{name}.parquet', hive_partitioning = true);"

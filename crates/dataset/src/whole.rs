@@ -19,7 +19,7 @@ use crate::report::Written;
 use crate::schema::{self, Table};
 use crate::windows::Windows;
 
-/// The source of the tables about the whole run.
+/// The data from which the tables about the whole run are written.
 pub(crate) struct Whole<'a> {
     pub session: &'a Session,
     pub profile: &'a Profile<'a>,

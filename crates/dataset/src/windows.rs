@@ -1,5 +1,5 @@
-//! Divides a run into windows with equal numbers of blocks. A window holds the paths that begin in
-//! it.
+//! Divides a run into windows with equal numbers of blocks. A window contains the paths that begin
+//! in it.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -14,8 +14,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Divides a run of `length` blocks into windows of this many blocks. A run without blocks has
-    /// one window.
+    /// Divides a run of `length` blocks into windows of `blocks` blocks each. A run without blocks
+    /// has one window.
     pub(crate) fn new(blocks: u64, length: u64) -> Self {
         let blocks = blocks.max(1);
         Self { blocks, length }

@@ -2,7 +2,7 @@
 
 /// A file of the page.
 pub(crate) struct Asset {
-    /// Its name below the token.
+    /// The part of its address after the token.
     pub name: &'static str,
     pub content_type: &'static str,
     pub bytes: &'static [u8],

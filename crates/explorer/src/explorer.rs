@@ -23,12 +23,12 @@ use crate::notes::{self, Notes};
 pub struct Options {
     /// The port. `None` means the next free port from [`Explorer::PORT`] on.
     pub port: Option<u16>,
-    /// Whether notes are shown but not written.
+    /// Whether notes are shown but cannot be saved.
     pub read_only: bool,
     /// The filter for the user's own code.
     pub code: CodeFilter,
-    /// The places of sources. Sources elsewhere are read only from the recording, from below the
-    /// current folder, and from below the recording's folder.
+    /// The places of sources. All other sources come from the recording, or from files inside the
+    /// current folder or the recording's folder.
     pub sources: SourcePaths,
 }
 
@@ -55,14 +55,15 @@ pub enum ExplorerError {
         /// The last port that was tried.
         last: u16,
     },
-    /// The system gives no random numbers for the token.
+    /// The system provides no random numbers for the token.
     #[error("the system gives no random numbers: {0}")]
     Random(io::Error),
 }
 
 /// The maximum number of open connections. A browser opens six.
 const CONNECTIONS: usize = 64;
-/// The maximum number of connections that are being refused. Further ones are closed at once.
+/// The maximum number of connections that are being refused. Further connections are closed at
+/// once.
 const REFUSED: usize = 192;
 /// The number of ports to try.
 const TRIED: u16 = 100;
@@ -94,7 +95,7 @@ impl Explorer {
     ///
     /// # Errors
     /// If the file is not a recording, is damaged or is still being recorded, no port is free, or
-    /// the system gives no random numbers.
+    /// the system provides no random numbers.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
         let beside = at.parent().map(|folder| {
             if folder.as_os_str().is_empty() {

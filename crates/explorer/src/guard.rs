@@ -19,7 +19,7 @@ impl Guard {
     /// Creates a guard with a new token.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn new(port: u16) -> io::Result<Self> {
         let mut random = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -85,7 +85,8 @@ impl Guard {
     }
 }
 
-/// Whether two strings are the same. The time of the comparison does not reveal where they differ.
+/// Whether two strings are the same. The duration of the comparison does not reveal where they
+/// differ.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

@@ -1,9 +1,9 @@
 //! Decides when each question is answered.
 //!
 //! In each lane, questions are answered one after another. A newer question of a view replaces an
-//! older one. A waiting question is dropped. A question that is being answered is asked to stop.
-//! Only builds can be stopped at once. If the older question does not stop soon, it is abandoned.
-//! Its answer is then dropped, and the newer question no longer waits for it.
+//! older one. If the older question is still waiting, it is dropped. If it is being answered, it is
+//! asked to stop. Only builds can be stopped at once. If the older question does not stop soon, it
+//! is abandoned. Its answer is then dropped, and the newer question no longer waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

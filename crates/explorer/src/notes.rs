@@ -8,7 +8,7 @@
 //!
 //! The discount is larger than the fee.
 //! ```
-//! Each note is a heading of the second level, the moment, and text. Text before the first note
+//! Each note consists of a second-level heading, the moment, and text. Text before the first note
 //! stays unchanged.
 
 use std::fs::{self, OpenOptions};
@@ -135,7 +135,7 @@ fn parsed(text: &str) -> (&str, Vec<Note>) {
     )
 }
 
-/// Whether a line is a heading of the second level, escaped any number of times.
+/// Whether a line is a second-level heading, escaped any number of times.
 fn is_heading(line: &str) -> bool {
     line.trim_start_matches('\\').starts_with("## ")
 }

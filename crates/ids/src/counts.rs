@@ -18,8 +18,8 @@ pub struct FunctionCounts {
     pub entries: u64,
     /// The number of executions of each edge, indexed by `EdgeId`.
     pub edges: Vec<u64>,
-    /// The number of activations that were still on the stack when the run ended, by the block in
-    /// which they were. These correspond to the virtual edges "block → EXIT" in Figure 4 of Ball
-    /// and Larus 1992. The entries ascend by block, without repeated blocks and without zeros.
+    /// For each block, the number of activations that were still in it when the run ended. These
+    /// numbers are the counts of the virtual edges "block → EXIT" in Figure 4 of Ball and Larus
+    /// 1992. The entries are sorted by block. No block repeats, and no number is zero.
     pub open: Vec<(BlockId, u64)>,
 }

@@ -1,4 +1,4 @@
-//! Writes numbers for people. All messages and reports write counts and times like this.
+//! Formats numbers for people. All messages and reports use this form for counts and times.
 
 /// Formats a number with a comma before every third digit from the right.
 pub fn grouped(n: u64) -> String {
@@ -13,7 +13,7 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// Formats a number of times: `once`, `2 times`.
+/// Formats how often something happened: `once`, `2 times`.
 pub fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),

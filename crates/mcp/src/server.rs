@@ -199,7 +199,7 @@ impl Server<'_> {
             token: token.cloned(),
             cancel,
         };
-        // The worker ends after this server.
+        // The worker outlives this server, so it receives the job.
         let _ = self.jobs.send(job);
         Ok(())
     }

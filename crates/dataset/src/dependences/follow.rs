@@ -1,4 +1,4 @@
-//! Updates the shadow as an observer of the running machine.
+//! Observes the running machine, and updates the shadow.
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_machine::{Caller, NodeCode, Observer, Range};
@@ -10,7 +10,7 @@ use crate::depends::MadeBy;
 use crate::shadow::{Began, Frame, Maker};
 
 impl Dependences<'_> {
-    /// Calls `act` and keeps its error, unless an earlier attempt failed.
+    /// Calls `act` and keeps its error. Does nothing if an earlier attempt failed.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
         if self.failed.is_none()
             && let Err(error) = act(self)

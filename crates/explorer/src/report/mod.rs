@@ -154,8 +154,8 @@ fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
 
-/// Writes a table of the user's own code. If the same table of all code differs, also writes that,
-/// folded.
+/// Writes a table of the user's own code. If the table of all code differs, also writes that table,
+/// collapsed.
 fn mine_first(
     out: &mut dyn Write,
     session: &Session,

@@ -140,7 +140,7 @@ impl Arguments {
         let document = (document_of(&report)?, text_of(&report)?);
         let found = match query.wanted {
             Wanted::All => listed(document, "times", &query.values),
-            // The other times were not asked for.
+            // The query does not ask for the other times.
             Wanted::First | Wanted::Last | Wanted::Count => ToolResult {
                 more: None,
                 ..listed(document, "times", &query.values)

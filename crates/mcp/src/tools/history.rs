@@ -176,7 +176,8 @@ fn shown(statement: &StatementValues) -> u64 {
 }
 
 /// Cuts a report so that it shows at most `rows` executions of each statement. Also returns the
-/// number of the first execution that it does not show, or the time for executions from a time on.
+/// number of the first execution that it does not show. If the executions are selected from a time
+/// on, returns a time instead of a number.
 fn trim(report: &ValuesReport, values: &ValuesQuery, rows: usize) -> (ValuesReport, Option<u64>) {
     let key = |one: &ValuesInstance| match values.instances {
         Instances::From(_) => one.t,
@@ -206,8 +207,8 @@ fn trim(report: &ValuesReport, values: &ValuesQuery, rows: usize) -> (ValuesRepo
     (trimmed, cut)
 }
 
-/// Returns an answer with executions: their number, and the arguments that request the next
-/// executions among the selected ones.
+/// Returns an answer that lists executions. It contains their number, and the arguments that
+/// request the next of the selected executions.
 pub(super) fn listed(
     (document, text): (Value, String),
     unit: &'static str,

@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn rows_name_the_lines_and_between_them_only_lines_that_never_ran() {
-        // Whether a line ran, and whether it is among the nearest, in all patterns of eight lines.
+        // All patterns of eight lines: whether each line ran, and whether it is among the nearest.
         for pattern in 0..1_u32 << 16 {
             let is = |line: u32, bit: u32| pattern >> (2 * (line - 1) + bit) & 1 == 1;
             let lines = Vec::from_iter((1..=8).filter(|line| is(*line, 0)));

@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     var: Option<String>,
     /// An operand of the statement at `at`: `left`, `address`, `condition`.
     operand: Option<String>,
-    /// Slice what killed the program.
+    /// Start the slice at the operator that killed the program.
     #[serde(default)]
     trap: bool,
     /// List instead everything that depends on the value.

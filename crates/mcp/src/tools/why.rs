@@ -31,8 +31,9 @@ pub(super) struct Arguments {
     /// An operand of the statement at `at` instead of its result: `left`, `right`, `address`,
     /// `value`, `condition`.
     operand: Option<String>,
-    /// A part of the program's output: the last number of a line (`line:N`, `line:last`), what is at
-    /// a column (`line:N:COLUMN`), a string that it printed, or a byte by its number from 0.
+    /// A part of the program's output: the last number of a line (`line:N`, `line:last`), the byte
+    /// at a column (`line:N:COLUMN`), a string that the program printed, or a byte by its number
+    /// from 0.
     #[serde(default, deserialize_with = "text_or_number")]
     #[schemars(with = "Option<TextOrNumber>")]
     stdout: Option<String>,
@@ -71,12 +72,13 @@ fn text_or_number<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Stri
 const ROWS: usize = 16;
 /// The maximum number of branches and calls from which to trace a trap.
 const STARTS: usize = 8;
-/// The number of calls to show at the end of a run if a chain follows, unless the user's own code
-/// or the branch that is followed is farther out.
+/// The number of calls to show at the end of a run if a chain follows. More calls are shown if the
+/// user's own code, or the branch that is followed, is farther out.
 const FRAMES: usize = 6;
 /// The maximum number of decisions to show.
 const DECISIONS: usize = 4;
-/// The maximum number of steps whose decisions to look for, and of starts behind a library.
+/// The maximum number of steps for which to find decisions. Also the maximum number of steps before
+/// a library's decision from which to search for the nearest lines.
 const BEHIND: usize = 4;
 /// The number of steps to follow after the part of the chain that was already shown.
 const STEPS: u64 = 120;
@@ -118,7 +120,7 @@ impl Question for Arguments {
             let report = asked.answered(|session| session.why(&query))?;
             let (kept, library) = kept(&report.entries);
             let (way, ends) = split(&kept);
-            // Many steps may be folded. The answer has to go on with at least one entry.
+            // Many steps may be folded. The answer must continue with at least one entry.
             if !is_cut(ends) || way.len() > self.offset + 1 {
                 break (report, kept, library);
             }
@@ -139,7 +141,8 @@ impl Question for Arguments {
         let entries = report.entries.iter().rev();
         let moved = entries.flat_map(|entry| places(entry).into_iter().rev());
         let mut starts = Vec::from_iter(first.or_else(|| moved.clone().next()));
-        // If libraries decided about the user's own code, what they decided on came from there.
+        // If a library made the decision, the value on which it decided may come from the user's
+        // own code.
         let behind = match library_decision(&kept) {
             Some(led) if !kept.iter().any(|entry| own(&entry)) => {
                 asked
@@ -161,7 +164,8 @@ impl Question for Arguments {
             _ => Vec::new(),
         };
         // Without a step in the user's own code, also start from the branches and calls that led
-        // the run to its end. A step depends on them anyway, at their distance.
+        // the run to its end. With such a step, the search finds them anyway, because the step
+        // depends on them.
         if own_steps(&kept).next().is_none() {
             starts.extend(kept.iter().flat_map(branches).take(STARTS));
         }
@@ -260,7 +264,7 @@ fn split(kept: &[WhyEntry]) -> (&[WhyEntry], &[WhyEntry]) {
     kept.split_at(kept.len() - ends.count())
 }
 
-/// Whether a chain goes on after its last step.
+/// Whether a chain continues after its last step.
 fn is_cut(ends: &[WhyEntry]) -> bool {
     let stopped = |end: &WhyEntry| matches!(end, WhyEntry::End(end) if end.kind == "stopped");
     ends.iter().any(stopped)
@@ -313,7 +317,7 @@ impl Arguments {
         })
     }
 
-    /// Asks where the value came from on which a library decided.
+    /// Returns a query for the origin of the value on which a library decided.
     fn behind_decision(&self, led: &WhyPlace) -> WhyQuery {
         let about = WhyAbout::Statement {
             at: led.at.clone(),
@@ -325,7 +329,7 @@ impl Arguments {
         }
     }
 
-    /// Finds the decisions because of which blocks were executed. Leaves out branches that the chain
+    /// Finds the decisions that caused blocks to be executed. Leaves out branches that the chain
     /// shows.
     fn decisions(
         asked: &Subject<'_>,
