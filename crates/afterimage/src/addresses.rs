@@ -1,4 +1,4 @@
-//! Answers which addresses loads and stores accessed.
+//! Finds the addresses that loads and stores accessed.
 
 use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
@@ -246,7 +246,7 @@ enum Which {
     These(Vec<(u64, usize)>),
 }
 
-/// The number of executions below which all are found before the first is shown.
+/// If there are fewer executions than this, all are found before the first is shown.
 const FEW: u64 = 1 << 12;
 
 impl Which {
@@ -412,8 +412,8 @@ impl Chosen {
         for (number, site) in sites.iter().enumerate() {
             let block = program.function(site.function);
             let block = block.and_then(|function| function.block_of(site.op));
-            // If the run ended inside a block, the operators after that place were executed one
-            // time fewer than those before it.
+            // If the run ended inside a block, operators after that place have one execution fewer
+            // than operators before it.
             let ended = traced.stops()?.first().is_some_and(|stop| {
                 stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
             });

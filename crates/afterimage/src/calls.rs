@@ -1,4 +1,4 @@
-//! Answers how often functions called each other, or which calls led to one call.
+//! Reports how often functions called each other, or which calls led to one call.
 
 use afterimage_ids::FuncId;
 use afterimage_present::{CallGraphView, CallView, CallsDocument, Scene, Style};
@@ -26,7 +26,8 @@ impl CallsQuery {
     }
 }
 
-/// Shows the first `top` calls between functions, or between `only` and others. Needs the path.
+/// Shows the first `top` calls between functions, or between `only` and other functions. Needs the
+/// path.
 ///
 /// # Errors
 /// If there is no path, it is damaged, or `show` fails.

@@ -9,7 +9,7 @@ use crate::monitor::{Monitor, Note};
 use crate::text::pasted;
 
 impl ProfileQuery {
-    /// Refuses comparisons that are not supported, or not in this format.
+    /// Refuses comparisons that are not supported, or not supported in this format.
     ///
     /// # Errors
     /// If the comparison is not of functions or lines, or the format does not support it.

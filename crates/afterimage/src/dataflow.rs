@@ -24,8 +24,7 @@ pub struct DataflowQuery {
     pub fact: String,
     /// The maximum number of path traces in the answer. The traces that most calls took come first.
     pub paths: u64,
-    /// The maximum number of stretches of executions to list for each operator that decided the
-    /// fact.
+    /// The maximum number of ranges of executions to list for each operator that decided the fact.
     pub instances: u64,
 }
 
@@ -186,8 +185,8 @@ impl DataflowQuery {
         })
     }
 
-    /// Returns the answers for some operators. `passes` receives the number of operators that have
-    /// been answered, and the number that the current pass answers.
+    /// Returns the answers for some operators. `passes` receives the number of operators that are
+    /// done, and the number of operators in the current pass.
     fn rows(
         &self,
         written: &Written<'_>,
@@ -247,7 +246,7 @@ impl DataflowQuery {
     }
 }
 
-/// The number of operators that one pass answers. All of their executions are in memory at the same
+/// The maximum number of operators in one pass. All of their executions are in memory at the same
 /// time.
 const AT_ONCE: usize = 8;
 
@@ -272,7 +271,7 @@ struct Operators {
     /// Whether they are all operators of a line or function. The fact need not apply to each of
     /// them.
     is_line: bool,
-    /// The only execution to answer for, if one is named.
+    /// The execution that the question names, if any.
     one: Option<Occurrence>,
 }
 

@@ -234,7 +234,7 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
 }
 
 /// Opens the recording in a form that builds stretches of the path and of the values on demand.
-/// Builds at most one in `share` of all stretches, or all needed stretches if `share` is 0.
+/// Builds at most one stretch in `share`, or all needed stretches if `share` is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.
@@ -329,8 +329,8 @@ pub enum Snapshotting {
 
 /// Makes snapshots if there are none. Followed snapshots stay in memory if the file cannot be
 /// written. Returns `None` if there are snapshots already, or if they cannot be made in this way.
-/// The reason may be the program, that its inputs were removed, or that the run did not write its
-/// path to the file.
+/// For example, the program may be unsupported, its inputs may have been removed, or the run may
+/// not have written its path to the file.
 ///
 /// # Errors
 /// If the recording is damaged, or the file cannot be written.

@@ -73,7 +73,7 @@ pub fn explain_with<R>(
     let with = OnceCell::new();
     let source = || session.source_map();
     thread::scope(|scope| {
-        // Without a second thread, the first user reads the line tables.
+        // Without a second thread, the first code that needs the line tables reads them.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
         session.ensure_path()?;
         session.stops()?;

@@ -165,8 +165,8 @@ pub fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
-/// Returns the process that is recording this file, if there is one. Ignores a process that adds to
-/// a cut-off recording, because that process commits the recording first.
+/// Returns the process that is recording into this file, if there is one. Ignores a process that
+/// adds to a cut-off recording, because that process commits the recording first.
 pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,

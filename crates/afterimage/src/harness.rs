@@ -43,7 +43,7 @@ pub trait Runner {
 pub struct Harness<'t> {
     /// The path of the test program.
     pub program: &'t Path,
-    /// The beginning of the names of the test recordings.
+    /// The prefix of the names of the test recordings.
     pub stem: &'t str,
     /// The folder for these recordings.
     pub folder: &'t Path,

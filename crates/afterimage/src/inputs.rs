@@ -44,8 +44,8 @@ pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()
     Ok(())
 }
 
-/// Reports that two runs of a program received different random numbers, and the first input that
-/// differs besides.
+/// Reports that two runs of a program received different random numbers, and the first other input
+/// that differs.
 ///
 /// # Errors
 /// If a log is damaged.
@@ -90,8 +90,8 @@ fn ending(run: &Session) -> Result<DiffEnding> {
     })
 }
 
-/// Describes the input chosen at recording that differs between the runs. Ignores input that
-/// neither program requests.
+/// Describes the inputs that the user chose for the recordings and that differ between the runs.
+/// Ignores inputs that neither program requests.
 fn different_options(runs: [&Session; 2]) -> Result<Vec<String>> {
     let [a, b] = [runs[0].file().meta()?, runs[1].file().meta()?];
     let asks = |calls: [&str; 2]| {
@@ -192,8 +192,8 @@ impl Exchange {
         self.results == other.results && self.bytes() == other.bytes()
     }
 
-    /// Describes the first bytes that two calls to `fd_read` read differently, beginning with a
-    /// colon. Other calls write numbers.
+    /// Describes the first bytes that differ between two calls to `fd_read`, after a colon. Returns
+    /// an empty text for other calls, which write numbers.
     fn different_bytes(&self, other: &Self) -> String {
         let read = |of: &Self| {
             let read = of.writes.split_last().map_or(&[][..], |(_, read)| read);
@@ -246,13 +246,13 @@ impl Exchange {
 }
 
 /// The first call that gave two runs different random numbers, and the first other call that gave
-/// them different input, with the bytes that it read in words.
+/// them different input. The other call comes with a description of the bytes that it read.
 type DifferentInputs = (Option<String>, Option<(String, String)>);
 
 /// Describes the first host calls that made the same request in two runs but got different results
-/// or bytes: the first call for random numbers, and the first other call. Arguments and the environment are compared elsewhere. Ignores addresses, which depend
-/// on the version. Also ignores the contents of a file after the runs have made different requests
-/// about it.
+/// or bytes. These are the first call for random numbers, and the first other call. Arguments and
+/// the environment are compared elsewhere. Ignores addresses, which depend on the version. Also
+/// ignores the contents of a file after the runs have made different requests about it.
 fn first_different_inputs(runs: [&Session; 2]) -> Result<DifferentInputs> {
     let calls = |run: &Session| -> Result<_> {
         let imports = &run.program().imports;

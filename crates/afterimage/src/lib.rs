@@ -28,7 +28,7 @@
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |
 //! | [`SliceQuery`] | [`Session::slice`]: the same, including indirect dependences |
 //! | [`NearQuery`] | [`Session::near`]: the nearest lines that an execution depends on |
-//! | [`DecisionsQuery`] | [`Session::decisions`]: the branches because of which blocks were executed |
+//! | [`DecisionsQuery`] | [`Session::decisions`]: the branches that caused blocks to be executed |
 //! | [`StateQuery`] | [`Session::state`]: the call stack and the variables at a moment |
 //! | [`ValuesQuery`] | [`Session::statement_values`]: the values of statements |
 //! | [`VariableQuery`] | [`Session::variable_values`]: the values of a variable over time |

@@ -54,7 +54,7 @@ pub(crate) struct Lines<'l, 'p> {
     ends: StepEnds,
     steps: Steps<'l>,
     found: VecDeque<LineEntry>,
-    /// Whether the user knows the variables that are left out.
+    /// Whether the user was informed about the variables that are left out.
     said: Cell<bool>,
 }
 
@@ -175,7 +175,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         })
     }
 
-    /// Makes the entries of some steps, which are in order of time.
+    /// Makes the entries of some steps, which are in chronological order.
     fn entries(&self, steps: &[LineStep]) -> Result<Vec<LineEntry>> {
         // The moments include each step and the previous step of its activation.
         let mut moments: Vec<ActivationStep> = Vec::new();
@@ -321,7 +321,7 @@ impl<'l, 'p> Lines<'l, 'p> {
         Ok(None)
     }
 
-    /// Reads the variables at some moments, in order of time.
+    /// Reads the variables at some moments, in chronological order.
     fn states(
         &self,
         scenes: &Scenes<'_, '_>,

@@ -1,4 +1,4 @@
-//! Notices that a recording's file was cut, replaced or removed while it is in use.
+//! Detects that a recording's file was cut, replaced or removed while it is in use.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};

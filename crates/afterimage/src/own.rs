@@ -16,11 +16,11 @@ use crate::Session;
 /// The number of activations to search for the user's own code.
 const STACK: usize = 64;
 
-/// The user's own line into which library code was inlined. The inner `None` stands for the user's
-/// own code. The outer `None` stands for library code that is not inlined into the user's own code.
+/// The user's own line into which library code was inlined. The inner `None` represents the user's
+/// own code. The outer `None` represents library code that is not inlined into the user's own code.
 type Here = Option<Option<OwnPlace>>;
 
-/// Finds lines of the user's own code, by the path alone.
+/// Finds lines of the user's own code from the path alone.
 pub(crate) struct OwnLines<'a> {
     path: &'a RecordedPath,
     source: &'a SourceMap<'a>,

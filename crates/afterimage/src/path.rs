@@ -103,8 +103,8 @@ pub(crate) fn refuse_running(recording: &Recording) -> Result<(), Reason> {
     }
 }
 
-/// Returns the process that is recording this file, if there is one. Ignores a process that adds to
-/// a cut-off recording, because that process commits the recording first.
+/// Returns the process that is recording into this file, if there is one. Ignores a process that
+/// adds to a cut-off recording, because that process commits the recording first.
 pub(crate) fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
     match file.state() {
         Some(_) => None,

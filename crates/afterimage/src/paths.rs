@@ -23,8 +23,8 @@ pub struct PathsQuery {
     pub function: Option<String>,
     /// The largest number of entries.
     pub top: Option<usize>,
-    /// The largest number of blocks to list for each path trace, without its compacted form. If it
-    /// is not given, all blocks and the compacted form are listed.
+    /// The largest number of blocks to list for each path trace, without its compacted form. If no
+    /// number is given, all blocks and the compacted form are listed.
     pub blocks: Option<usize>,
     /// The code whose functions are included. If the program has none of this code, all code is
     /// included.

@@ -242,8 +242,8 @@ pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     })
 }
 
-/// Finds the executions that a user named, at least one, in order of time. For a line, these are
-/// the executions of the k-th arrival. For a function, they are the first execution of each
+/// Finds the executions that a user named, at least one, in chronological order. For a line, these
+/// are the executions of the k-th arrival. For a function, they are the first execution of each
 /// statement in the k-th call. For an operator or a column, they are the k-th execution of each
 /// statement.
 pub fn chosen<'f, 'a>(
@@ -310,7 +310,7 @@ pub fn chosen<'f, 'a>(
     Ok(chosen)
 }
 
-/// Tells the user how to see the other executions at a place.
+/// Returns a sentence about how to see the other executions at a place.
 fn other_executions(at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
@@ -319,8 +319,8 @@ fn other_executions(at: &str) -> String {
     )
 }
 
-/// Finds the executions of a statement, and their number. The number excludes the last one if the
-/// run ended before it.
+/// Finds the executions of a statement, and their number. The number excludes the last execution if
+/// the run ended before it.
 pub fn executions<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,
@@ -401,7 +401,7 @@ pub enum NoPlace {
     Fewer,
     /// The place was executed, but the question is why it was not.
     Executed,
-    /// The line has no code. Holds the nearest line of the file with code.
+    /// The line has no code. Contains the file's nearest line with code.
     NoCode(u32),
     /// No function has this name.
     NoFunction(String),

@@ -199,8 +199,8 @@ impl Session {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
 
-    /// Returns the branches of the user's own code because of which blocks were executed.
-    /// Builds the same data as [`slice`](Self::slice) with a depth.
+    /// Returns the branches of the user's own code that caused blocks to be executed. Builds the
+    /// same data as [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
     /// If the recording is damaged.

@@ -26,13 +26,13 @@ pub struct RedundancyQuery {
     /// Whether to leave out the operators of library code.
     #[serde(default)]
     pub own: bool,
-    /// Whether to also show the result by the path alone. It is shown for at most `top` operators,
-    /// or [`BY_PATH`](Self::BY_PATH) if all operators are listed.
+    /// Whether to also show the result that follows from the path alone. It is shown for at most
+    /// `top` operators, or [`BY_PATH`](Self::BY_PATH) if all operators are listed.
     pub by_path: bool,
 }
 
 impl RedundancyQuery {
-    /// The maximum number of operators with a result by the path alone, if all operators are
+    /// The maximum number of operators with a result from the path alone, if all operators are
     /// listed.
     pub const BY_PATH: u64 = 20;
 

@@ -1,4 +1,4 @@
-//! Decides the meaning of a signal that asks to stop, in view of the signals before it.
+//! Decides what a signal to stop means, given the signals before it.
 //!
 //! Invariant: while the current work can stop in an orderly way, only a second Ctrl-C ends the
 //! process, and only if it is a separate request. A shell, `timeout` and a closing terminal may

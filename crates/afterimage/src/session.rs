@@ -238,7 +238,7 @@ impl Session {
     }
 
     /// Returns a session for the same recording that builds stretches of its path and values on
-    /// demand. Adds only snapshots to the file, which one re-execution takes. Returns `None` if the
+    /// demand. Adds only snapshots to the file. One re-execution takes them. Returns `None` if the
     /// values exist, the run is short, or snapshots cannot be taken.
     ///
     /// # Errors
@@ -593,8 +593,8 @@ impl Session {
         Ok(made.map(|made| self.counts.get_or_init(|| made).clone()))
     }
 
-    /// Counts again, as `counting` says. Compares the result with the counts in the file, or stores
-    /// it if there are none. Returns `None` in the same cases as
+    /// Counts again in the way that `counting` specifies. Compares the result with the counts in
+    /// the file, or stores it if there are none. Returns `None` in the same cases as
     /// [`ensure_counts`](Self::ensure_counts).
     ///
     /// # Errors

@@ -90,7 +90,7 @@ pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
     if files.is_empty() {
         bail!("no source file matches {glob}: the program names none (compile it with -g)");
     }
-    // Rust names its units of compilation `app.rs/@/app.…`.
+    // Rust names its compilation units `app.rs/@/app.…`.
     let is_own = |file: &&String| CodeFilter::Mine.shows(file) && !file.contains("/@/");
     let own = files.iter().filter(is_own);
     let own = Vec::from_iter(own.map(String::as_str));

@@ -1,4 +1,4 @@
-//! Answers what the call stack was at a moment, and which values its variables had.
+//! Reports the call stack at a moment, and the values of its variables.
 
 use std::cell::{Cell, OnceCell};
 

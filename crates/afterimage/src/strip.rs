@@ -4,7 +4,7 @@
 //! standard input, the time and random numbers. The arguments, the environment and the names of
 //! folders are also input. Without the input, no run can be repeated. Data that reveals the input
 //! in another form is also removed, such as values, snapshots, accesses, slices, simulations and
-//! embedded sources. Replacing the input by other bytes was rejected, because answers would be
+//! embedded sources. Replacing the input with other bytes was rejected, because answers would be
 //! wrong. Only listed sections stay, so unknown sections of a later version are also removed.
 
 use std::fs;

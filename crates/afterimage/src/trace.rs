@@ -187,8 +187,8 @@ impl TraceQuery {
         Ok(())
     }
 
-    /// Reads only the requested part of a path that is not compacted, if times bound the request.
-    /// The run may still be unfinished. Returns whether this is possible.
+    /// Reads only the requested part of a path that is not compacted, if the bounds of the request
+    /// are times. The run may still be unfinished. Returns whether this is possible.
     ///
     /// # Errors
     /// If the file is damaged, or the stretch is empty.

@@ -32,7 +32,7 @@ pub(crate) fn whole_lines(
         let costs = profile.costs(&folded)?;
         let unpaid = profile.unpaid(&folded, &costs, stops)?;
         let path = session.ensure_whole_path()?;
-        // The payers by number. Number 0 stands for nobody.
+        // The payers by number. Number 0 represents nobody.
         let mut payers = vec![PaidBy::Nobody];
         let mut known = HashMap::from([(PaidBy::Nobody, 0)]);
         let mut number = |by: PaidBy| -> Payer {

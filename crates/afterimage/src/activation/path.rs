@@ -11,7 +11,7 @@ const TOLD: usize = 1200;
 
 /// Returns the lines of a path, with each repetition written once: `4-6 (7 10 6)×3 12-15`.
 pub(super) fn folded(arrivals: &[Arrival], own: Option<&str>) -> String {
-    // Numbers beyond all line numbers stand for the lines of other files.
+    // Numbers greater than all line numbers represent the lines of other files.
     let mut names: Vec<String> = Vec::new();
     let mut numbers: HashMap<(&str, u32), u64> = HashMap::new();
     let mut places = Vec::new();

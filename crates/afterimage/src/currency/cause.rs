@@ -217,7 +217,7 @@ impl<'c, 'a> Causes<'c, 'a> {
         let counted = counted.filter(|(_, other)| other.is_some_and(is_its));
         let counted: BTreeSet<u32> = counted.map(|(part, _)| part).collect();
         let settled = self.pair.confirmed(moments, &counted)?;
-        // An arrival alone is not a part of the assignment.
+        // The arrival itself is not a part of the assignment.
         let of_stop = (0..).zip(&moments.b.parts).filter(|(at, part)| {
             part.unit != Unit::Arrival && settled.pair(*at).is_some_and(is_its)
         });

@@ -1,4 +1,4 @@
-//! Answers whether a variable of an optimised program is current where a debugger stops.
+//! Decides whether a variable of an optimised program is current where a debugger stops.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::explain::explain_both;
 use crate::inputs::remark_different_inputs;
 use crate::places::{number, times};
 
-/// Asks whether a debugger would show the value that the programmer expects of a variable.
+/// Asks whether a debugger would show the value that the programmer expects a variable to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.

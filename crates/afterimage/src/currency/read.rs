@@ -46,7 +46,7 @@ pub struct Nowhere {
 }
 
 impl Nowhere {
-    /// Whether the expression has no meaning for any values.
+    /// Whether the expression is meaningless, whatever the values are.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,

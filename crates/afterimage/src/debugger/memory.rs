@@ -17,14 +17,14 @@ use super::{Debugger, Direction, Position};
 
 /// The maximum number of bytes to look up one by one.
 const FEW: u64 = 16;
-/// The maximum number of stretches to follow in vain, because they write only near the bytes. After
+/// The maximum number of stretches to follow that turn out to write only near the bytes. After
 /// that, the run is executed again to find which stretches write the bytes.
 const MISSES: usize = 2;
 /// The number of blocks to follow first in search of the last read. Each later part has twice as
 /// many blocks as the previous one, up to [`MOST`].
 const FIRST: u64 = 1 << 16;
 const MOST: u64 = 1 << 24;
-/// The number of blocks to follow between two looks at whether the search was cancelled.
+/// The number of blocks to follow between two checks for cancellation.
 const CHECK: u64 = 1 << 20;
 
 /// A kind of access to memory.
@@ -185,8 +185,8 @@ impl Debugger<'_> {
         Ok(found)
     }
 
-    /// Follows the run, and passes the nodes in a window that make such accesses to `each`, until
-    /// it returns `true`.
+    /// Follows the run in a window, and calls `each` for every node that makes such an access,
+    /// until `each` returns `true`.
     fn each_accessing(
         &self,
         watched: Watched,

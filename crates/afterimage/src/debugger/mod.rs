@@ -62,7 +62,7 @@ impl Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it was interrupted")]
 pub struct Interrupted {
-    /// The number of executions at which conditions were examined before.
+    /// The number of executions at which conditions were examined before the cancellation.
     pub looked_at: u64,
 }
 

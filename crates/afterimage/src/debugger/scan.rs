@@ -18,8 +18,8 @@ use super::{Debugger, Direction, Interrupted, Position, RunTo, StopPoint};
 /// the previous one, up to [`MOST`].
 const FIRST: u64 = 1 << 5;
 const MOST: u64 = 1 << 15;
-/// The number of blocks per arrival below which the arrivals at a line are found by walking along
-/// the path.
+/// If there are fewer blocks per arrival than this, the arrivals at a line are found by walking
+/// along the path.
 const DENSE: u64 = 1 << 9;
 
 impl<'a> Debugger<'a> {
@@ -95,7 +95,7 @@ impl<'a> Debugger<'a> {
             && end.time - begin.time < DENSE * (last - first)
         {
             let found = self.arrivals_between((line, point.function()), begin, end)?;
-            // Two arrivals may stop at the same position, so fewer arrivals than executions may be
+            // Two arrivals may stop at the same position. So fewer arrivals than executions may be
             // found.
             if found.len() as u64 == last - first + 1 {
                 let all = numbers.zip(found);

@@ -93,7 +93,7 @@ impl Chain {
         (0..own).all(is_same)
     }
 
-    /// Whether both chains are the same frame, possibly at different positions.
+    /// Whether both chains represent the same frame, possibly at different positions.
     fn is(&self, other: &Self) -> bool {
         self.len() == other.len() && self.is_of(other, other.len())
     }

@@ -64,7 +64,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Returns the dependents of the statements in a block that a decision or call let run.
+    /// Returns the dependents of the statements in a block that was executed because of a decision
+    /// or a call.
     fn in_block(
         &self,
         block: &Controlled,

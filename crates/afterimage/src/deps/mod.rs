@@ -1,4 +1,4 @@
-//! Answers what an execution of a statement depends on, and what depends on it.
+//! Finds what an execution of a statement depends on, and what depends on it.
 
 mod forward;
 mod host;
@@ -96,7 +96,7 @@ impl DepsQuery {
             return Err(outside.unwrap_or_else(ended));
         }
         if self.direction == DepsDirection::Forward && all.len() > 1 {
-            // Statements without dependences would only take up room.
+            // Statements without dependences would only take up space.
             all.retain(|one| self.along != DepsAlong::Control || !one.is_empty());
         }
         finder.name_operators(&mut all)?;
@@ -109,8 +109,8 @@ impl DepsQuery {
     }
 }
 
-/// The number of parts up to which a read is always listed in full: the number of bytes in a
-/// vector.
+/// Reads with at most this number of parts are always listed in full. A vector has this number of
+/// bytes.
 const LEAST_PARTS: u64 = 16;
 
 /// An operator in an execution of a node. If `takes` is false, only its decision, call or throw
@@ -307,8 +307,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Adds the decisions that moved a statement's operands to the statement. Leaves out the
-    /// `known` decisions, which also decide whether it runs.
+    /// Adds the decisions because of which values were moved to a statement's operands. Leaves out
+    /// the `known` decisions, which also decide whether the statement runs.
     fn moved(
         &self,
         point: Point,

@@ -1,4 +1,4 @@
-//! Answers when a place was executed.
+//! Finds when a place was executed.
 
 use afterimage_present::{ExecutionTime, ExecutionsDocument};
 use afterimage_profile::location::Place;

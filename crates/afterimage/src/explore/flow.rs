@@ -1,4 +1,4 @@
-//! Answers how control flowed through a function in a stretch of the run.
+//! Reports how control flowed through a function in a stretch of the run.
 
 use afterimage_ids::BlockId;
 use afterimage_present::document::objects::Function;
@@ -25,7 +25,7 @@ pub struct FlowQuery {
 impl FlowQuery {
     /// The maximum number of calls for which to list paths. Each call must be examined.
     pub const CALLS: u64 = 10_000;
-    /// The maximum number of blocks to list of a path.
+    /// The maximum number of blocks to list for a path.
     const BLOCKS: usize = 64;
 
     pub(crate) fn answer(&self, session: &Session) -> Result<FlowDocument> {

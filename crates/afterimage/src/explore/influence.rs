@@ -124,7 +124,7 @@ fn overlaps(put: &Put, took: &HostTook) -> bool {
     parts(put, took).next().is_some()
 }
 
-/// Returns the numbers, within a stream, of the bytes that a call wrote and that the host read.
+/// Returns the bytes that a call wrote and that the host read, as their numbers in the stream.
 fn parts<'p>(put: &'p Put, took: &'p HostTook) -> impl Iterator<Item = u64> + 'p {
     let mut at = put.before;
     let end = put.before.saturating_add(put.bytes);

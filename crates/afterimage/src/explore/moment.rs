@@ -33,7 +33,7 @@ struct Arrival {
 
 impl MomentQuery {
     /// Checks that a moment is a time or names a place of the program. Does not follow the run, so
-    /// the run may not reach the moment.
+    /// it does not check that the run reaches the moment.
     ///
     /// # Errors
     /// If there is no such place.

@@ -15,7 +15,7 @@ use crate::Session;
 use crate::named::with_names;
 use crate::trace::Bounds;
 
-/// Replaces a document's counts by the counts in a stretch.
+/// Replaces a document's counts with the counts in a stretch.
 pub(super) fn bound(
     session: &Session,
     profile: &Profile<'_>,

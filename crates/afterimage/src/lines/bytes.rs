@@ -79,7 +79,7 @@ impl Bytes {
             let Some(part) = parts.into_iter().find(has_changes) else {
                 break;
             };
-            // The members of a base class, or of a member without a name, are found without it.
+            // Expressions leave out the name of a base class, and a member without a name has none.
             if part.name.starts_with('[') {
                 name += &part.name;
             } else if !part.name.is_empty() && !part.name.starts_with('<') {

@@ -1,8 +1,8 @@
 //! Finds where a step by line ends, and the variables that are known there.
 //!
-//! A step's changes are read when the next step begins. There, variables of a block that the step
-//! left are no longer in scope, and variables of a block that it entered are in scope before their
-//! declarations have run. So the scope at the end of the step, which is its last operator, decides.
+//! A step's changes are read when the next step begins. At that moment, variables of a block that
+//! the step left are no longer in scope. Variables of a block that it entered are in scope before
+//! their declarations have run. So the scope at the step's last operator decides.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -54,7 +54,7 @@ pub(super) struct StepEnds {
 }
 
 impl StepEnds {
-    /// Returns the end of the activation's step before a step. Returns `None` if there is no such
+    /// Returns the end of the activation's previous step. Returns `None` if there is no previous
     /// step. O(operators of the function) on first use, then O(operators executed without a line).
     pub(super) fn before(
         &self,
@@ -143,19 +143,19 @@ impl StepEnds {
 struct Scene {
     /// The variables in scope.
     now: InScope,
-    /// The variables that were only in scope at the end of the step before.
+    /// The variables that were in scope at the end of the previous step, but no longer are.
     left: InScope,
     /// The facts about these variables, in order.
     facts: Vec<Facts>,
-    /// The number of inlined calls around the end of the step before.
+    /// The number of inlined calls around the end of the previous step.
     level: u32,
 }
 
 #[derive(Clone, Copy)]
 struct Facts {
-    /// Whether the variable was in scope at the end of the step before.
+    /// Whether the variable was in scope at the end of the previous step.
     was_in_scope: bool,
-    /// Whether a variable in scope is always declared.
+    /// Whether the variable is always declared before its scope begins.
     is_declared: bool,
 }
 
@@ -165,7 +165,7 @@ pub(super) struct Seen {
     shown: Vec<(Shown, Option<Bytes>)>,
 }
 
-/// The operator at which a step begins, and the last operator of the step before.
+/// The operator at which a step begins, and the last operator of the previous step.
 type Border = (OrigOffset, Option<OrigOffset>);
 
 /// The scenes found so far.
@@ -194,7 +194,7 @@ impl<'s, 'p> Scenes<'s, 'p> {
         }
     }
 
-    /// Reads the variables at a moment. `end` is the end of the step before.
+    /// Reads the variables at a moment. `end` is the end of the previous step.
     pub(super) fn look(
         &self,
         moment: &Moment<'_, '_>,
@@ -328,8 +328,8 @@ impl Contents for AfterStep<'_> {
 }
 
 impl Seen {
-    /// Returns the variables that the step before `next` declared or changed. `before` has the
-    /// variables when that step began, at the line `finished`.
+    /// Returns the variables that the step before `next` declared or changed. `before` contains the
+    /// variables at the beginning of that step, at the line `finished`.
     pub(super) fn changed(
         &self,
         before: &Self,

@@ -1,4 +1,4 @@
-//! Answers what memory contained at a moment.
+//! Reports what memory contained at a moment.
 
 mod variable;
 

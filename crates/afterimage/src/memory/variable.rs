@@ -274,7 +274,7 @@ fn seen<'a>(
             )
         );
         // If the variable has no place before the last operator either, keep the first result,
-        // which says more.
+        // which is more informative.
         if found.is_none() || value.is_ok() {
             found = Some((row.function, value));
         }
@@ -312,7 +312,8 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
     })
 }
 
-/// Finds a global variable, or what an expression about one names at the end of the run.
+/// Finds a global variable at the end of the run, or the object that an expression on a global
+/// variable denotes there.
 fn global<'a>(
     traced: &Session,
     names: &Names,
@@ -471,7 +472,7 @@ pub(super) fn last_in_scope(
     }
 }
 
-/// Names the first of some functions.
+/// Lists the names of the first few functions.
 fn listed(functions: &[&Function], names: &Names) -> String {
     let all = functions.iter().take(MOST_NAMED);
     let all = Vec::from_iter(all.map(|function| names.function(function.id)));

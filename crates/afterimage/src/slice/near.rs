@@ -60,8 +60,8 @@ pub struct NearLines {
 pub struct Ran {
     /// The lines of the user's own code with an execution in one of the functions, by file.
     pub lines: BTreeMap<String, BTreeSet<u32>>,
-    /// The lines with a branch that was executed, but of which only one direction was ever taken.
-    /// Code that such a branch skipped leaves no dependence.
+    /// The lines with an executed branch that always went in the same direction. Code that such a
+    /// branch skipped leaves no dependence.
     pub one_way: Vec<Position>,
 }
 
@@ -196,7 +196,7 @@ fn ran(
     Ok(ran)
 }
 
-/// Returns the branches of which exactly one direction was ever taken.
+/// Returns the executed branches that always went in the same direction.
 fn one_way_branches(function: &Function, counts: &FunctionCounts) -> impl Iterator<Item = OpId> {
     let mut branches: BTreeMap<BlockId, (OpId, Vec<bool>)> = BTreeMap::new();
     for ((_, edge), count) in function.cfg.edges.iter().zip(&counts.edges) {

@@ -41,7 +41,7 @@ struct Chosen {
     /// The file's place on disk.
     place: PathBuf,
     root: PathBuf,
-    /// The way to the file from the root, without links.
+    /// The file's place relative to the root, without links.
     inner: PathBuf,
     length: u64,
     written: Option<SystemTime>,
@@ -226,7 +226,7 @@ impl Embedding {
     }
 }
 
-/// Writes a number with the right form of its noun.
+/// Formats a number with the right form of its noun.
 fn plural(count: usize, [one, many]: [&str; 2]) -> String {
     match count {
         1 => format!("1 {one}"),

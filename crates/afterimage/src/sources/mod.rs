@@ -1,7 +1,7 @@
 //! Finds the text of source files.
 //!
-//! Returns the text of a path from the debug information, or some of its lines. All reports use
-//! this module. It searches for a path
+//! Returns the text of a source file, or some of its lines. All reports use this module. The debug
+//! information names the file by a path. The module searches for a path
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place that the user gave for such paths ([`Moved`]), in order,
@@ -286,7 +286,7 @@ impl SourceFiles {
         self.noted(path, lines)
     }
 
-    /// Passes on the result for a file. If there is none, records the file as missing.
+    /// Returns `found` unchanged. If it is `None`, records the file as missing.
     fn noted<T>(&self, path: &str, found: Option<T>) -> Option<T> {
         if found.is_none() && !path.is_empty() {
             lock(&self.paths.0.missing).insert(path.to_owned());

@@ -11,11 +11,11 @@ use super::Level;
 /// The bounds of a stretch of a run. A trace that goes backward begins at the later bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The position at which the stretch begins. The default is the beginning of the run, or going
+    /// The position at which the stretch begins. The default is the beginning of the run or, going
     /// backward, its end.
     pub from: Option<String>,
     /// The position at which the stretch ends. This block or statement is included. The default is
-    /// the end of the run, or going backward, its beginning.
+    /// the end of the run or, going backward, its beginning.
     pub to: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Bounds {
         window(at(first, "start")?, at(last, "end")?, direction)
     }
 
-    /// Returns the stretch from one statement to another, inclusive. A time or a call stands for a
+    /// Returns the stretch from one statement to another, inclusive. A time or a call selects a
     /// whole block.
     pub(super) fn exactly(
         &self,
@@ -86,7 +86,7 @@ impl Bounds {
         Ok((window, Within::between(first, last)))
     }
 
-    /// Returns the bounds in order of time.
+    /// Returns the bounds in chronological order.
     pub(super) fn in_time(&self, direction: Direction) -> [Bound<'_>; 2] {
         let from = ("--from", self.from.as_deref());
         let to = ("--to", self.to.as_deref());

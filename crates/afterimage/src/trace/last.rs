@@ -17,8 +17,8 @@ use crate::early::{early, ensure_for_questions, is_long};
 
 impl TraceQuery {
     /// Like [`use_words`](Self::use_words), but for the last steps of a run that is long or has
-    /// snapshots. Uses the path in stretches that are made when they are read, so that the steps
-    /// are found by following the run from a snapshot near them.
+    /// snapshots. Uses a path whose stretches are made on demand, so that the steps are found by
+    /// following the run from a snapshot near them.
     pub(super) fn use_last(&self, session: &Session) -> Result<bool> {
         if is_long(session)? {
             ensure_for_questions(session)?;
@@ -54,7 +54,7 @@ impl TraceQuery {
         let shown = HashSet::from_iter(functions.filter(|f| own.shows(*f)));
         // The first of these rows may be cut off at the beginning.
         let enough = count.saturating_add(1);
-        // A block has several rows, as a rule.
+        // A block usually has several rows.
         let mut blocks = enough.div_ceil(4);
         let mut first = all
             .first

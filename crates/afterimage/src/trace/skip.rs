@@ -13,7 +13,8 @@ use crate::rows::next_of;
 
 /// Steps of library code are left out if the next block of shown code is at least this far away.
 const FAR: u64 = 1 << 16;
-/// The number of blocks right before shown code whose steps are read even so, to show the last.
+/// The number of blocks right before shown code whose steps are always read, to show the last of
+/// these steps.
 const BEFORE_SHOWN: u64 = 64;
 
 /// Opens the log of a run.
@@ -70,7 +71,7 @@ impl<'s> SkippingSteps<'s> {
 
     /// Leaves out the steps beyond `time` if library code executes for long from there. The next
     /// steps are those right before the library code ends, in this direction. Returns the last time
-    /// at which it executes a block, or `None` if nothing was left out.
+    /// at which the library code executes a block, or `None` if nothing was left out.
     ///
     /// # Errors
     /// If the run cannot be followed.

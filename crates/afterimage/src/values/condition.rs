@@ -333,7 +333,8 @@ impl Scan<'_> {
     fn work(&self, threads: usize) -> Result<()> {
         let (session, names) = (self.session, self.names);
         let loaded = session.module();
-        // Each thread has its own, because threads that share caches wait for each other.
+        // Each thread has its own `Variables`, because threads that share caches wait for each
+        // other.
         let variables = Variables::open(&loaded.bytes)?;
         let values = session.values()?;
         let (all, _) = occasions(session, &values, names, self.source, self.place.clone())?;

@@ -296,7 +296,7 @@ impl<'a> ValuesContext<'_, 'a> {
         let mut ranges = self.kept(all, (first, last))?;
         let kept: u64 = ranges.iter().map(|(from, to)| to - from + 1).sum();
         if kept == 0 {
-            // No execution has stored values. Looking up the first of them returns the reason.
+            // No execution has stored values. Looking up the first execution returns the reason.
             ranges = vec![(first, first)];
         }
         // At least one execution is looked up, even if none has stored values.

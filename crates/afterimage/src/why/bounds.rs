@@ -28,8 +28,8 @@ enum Whole {
     Elements(usize),
 }
 
-/// Returns the operands of an operator that trapped at a part of a memory or table. The operand to
-/// blame comes first.
+/// Returns the operands of an operator that trapped while accessing a part of a memory or table.
+/// The operand to blame comes first.
 ///
 /// If the part begins beyond the end, or at the end with a computed beginning, its beginning is to
 /// blame. Otherwise, the length is to blame. If the length is a constant, however, the beginning is

@@ -1,4 +1,4 @@
-//! Finds the branches that decided that an execution happened.
+//! Finds the branches that caused an execution.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::led::{is_outside, last_of, led_by};
 use crate::explain::Scene;
 
-/// Asks for the branches of the user's own code because of which blocks were executed.
+/// Asks for the branches of the user's own code that caused blocks to be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionsQuery {
     /// The times of the blocks.

@@ -379,8 +379,8 @@ fn explained(
     })
 }
 
-/// Finds the value that was printed as a number in a line, and the index of the reading that it
-/// matches. The line begins at this byte of the stream.
+/// Finds the value that was printed as a number in a line. Also returns the index of the reading
+/// that the value matches. The line begins at byte `begins` of the stream.
 fn value_of(
     scene: &Scene<'_, '_>,
     put: &Put,

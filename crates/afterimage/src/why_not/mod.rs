@@ -122,7 +122,7 @@ struct WhyNotTarget<'p> {
     /// The block of a place that was not reached, because the run ended in the block before the
     /// place.
     never_came: Option<CodeBlock>,
-    /// The block of a place that lies in the block of the moment, but after the moment.
+    /// The block of the moment, if the place is in this block but after the moment.
     behind: Option<CodeBlock>,
 }
 

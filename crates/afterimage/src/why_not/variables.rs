@@ -17,8 +17,8 @@ const MOST: usize = 4;
 const LONGEST: usize = 32;
 
 /// Returns the variables that the line of a branch names, with their values before the branch's
-/// block executes the line. Returns none if the line is not the branch's own, because a name may
-/// mean something else there, and no variable whose place may hold another value.
+/// block executes the line. Returns no variables if the line is not the branch's own, because a
+/// name may mean something else there. Leaves out variables whose place may hold another value.
 pub(super) fn in_condition(
     scene: &Scene<'_, '_>,
     (function, block): CodeBlock,
@@ -80,8 +80,8 @@ pub(super) fn in_condition(
     Ok(found)
 }
 
-/// Returns the variables, with members, that a line of source may read: names without those of
-/// functions, macros, types and paths, and without what the line itself declares or assigns. Most
+/// Returns the variables, with members, that a line of source may read. Leaves out the names of
+/// functions, macros, types and paths, and the names that the line itself declares or assigns. Most
 /// other words of the line name no variable.
 fn named(text: &str) -> Vec<String> {
     let bytes = text.as_bytes();

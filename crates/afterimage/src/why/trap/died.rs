@@ -60,7 +60,7 @@ pub fn cause_of_death(
         ("assertion failed", assertion(&printed(caller.time)?))
     } else if called("abort") {
         match terminated(&printed(caller.time)?) {
-            // Its message is only taken from what it prints.
+            // The message of libc++ is known only if it was printed.
             None if called("__libcpp_verbose_abort") => {
                 ("aborted by libc++, which could not print its message", None)
             }
@@ -312,7 +312,7 @@ fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDea
     })
 }
 
-/// Returns the last writes to standard error, of up to [`LOOKED_AT`] bytes and one write more.
+/// Returns the last writes to standard error, up to [`LOOKED_AT`] bytes and one more write.
 fn last_printed(scene: &Scene<'_, '_>) -> Result<VecDeque<Put>> {
     let imports = &scene.traced.program().imports;
     let mut printed = Printed::new(scene.traced.file(), imports)?;
@@ -379,8 +379,9 @@ fn arguments(paused: &Paused<'_>) -> Option<[u32; 3]> {
 }
 
 /// Reads the message of `panic_fmt(message: fmt::Arguments, at)` if it is a string without
-/// arguments. Since Rust 1.93, `fmt::Arguments` is two words: if the second is odd, they are the
-/// address of a string, and its length times 2, plus 1. Earlier versions pass one pointer.
+/// arguments. Since Rust 1.93, `fmt::Arguments` is two words. If the second word is odd, the first
+/// word is the address of a string, and the second word is twice the string's length plus 1.
+/// Earlier versions pass one pointer.
 fn literal(paused: &Paused<'_>) -> Option<String> {
     let [address, length, _] = arguments(paused)?;
     let length = (length % 2 == 1).then_some(u64::from(length / 2))?;
