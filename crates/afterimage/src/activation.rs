@@ -274,7 +274,7 @@ impl AnalysedCall<'_, '_> {
         follow(self.program.session, |run, log| {
             let mut all = Steps::new(run, log, wanted)?;
             let mut returned = None;
-            // A return at this time may also be a callee's. The activation returns last, so the last
+            // A callee may also return at this time. The activation returns last, so the last
             // return overwrites the others.
             while let Some(step) = all.next()? {
                 if let What::Return(values) = step.what {

@@ -35,7 +35,7 @@ pub struct AddressesQuery {
     /// The executions of each load or store: `1000..1010`, `7`, `last`, or `t=1000` for all from
     /// block 1000 on.
     pub instances: Option<String>,
-    /// The largest number of executions to report.
+    /// The maximum number of executions to report.
     pub limit: Option<u64>,
 }
 

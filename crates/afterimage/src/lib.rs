@@ -22,7 +22,7 @@
 //! | question | answer |
 //! |---|---|
 //! | [`ProfileQuery`] | [`Session::execution_counts`]: how often code was executed |
-//! | [`ProfileQuery`] | [`Session::compare_counts`]: how often code was executed, compared with another run |
+//! | [`ProfileQuery`] | [`Session::compare_counts`]: the same, compared with another run |
 //! | [`WhyQuery`] | [`Session::why`]: where a value came from |
 //! | [`WhyNotQuery`] | [`Session::why_not`]: why a place was not executed |
 //! | [`DepsQuery`] | [`Session::deps`]: what an execution depends on, or what depends on it |

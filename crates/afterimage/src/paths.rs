@@ -21,9 +21,9 @@ pub struct PathsQuery {
     pub about: PathsAbout,
     /// The only function to include, if one is given.
     pub function: Option<String>,
-    /// The largest number of entries.
+    /// The maximum number of entries.
     pub top: Option<usize>,
-    /// The largest number of blocks to list for each path trace, without its compacted form. If no
+    /// The maximum number of blocks to list for each path trace, without its compacted form. If no
     /// number is given, all blocks and the compacted form are listed.
     pub blocks: Option<usize>,
     /// The code whose functions are included. If the program has none of this code, all code is

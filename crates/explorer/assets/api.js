@@ -72,7 +72,7 @@ function replacing(view) {
 }
 
 /**
- * Asks a question whose answer will probably be needed soon, so that the server has it in time. Nobody waits for this answer, and a newer question replaces the question.
+ * Asks a question whose answer will probably be needed soon, so that the server has it in time. The page does not wait for this answer, and a newer question replaces this one.
  * @param {string} command
  * @param {Record<string, string | number | boolean | null | undefined>} options
  * @returns {Promise<Answer>}

@@ -68,7 +68,7 @@ async function show(into, name) {
   } catch (error) { if (!(error instanceof Superseded) && !isOld()) fill(into, failed(error), await inlined(error)); }
 }
 
-/** Returns a button that leads to the source of a function whose calls were all inlined. The refusal names its line. @param {any} error */
+/** Returns a button that leads to the source of a function whose calls were all inlined. The error names the function's line. @param {any} error */
 async function inlined(error) {
   const [, name, line] = /declared at (.+):(\d+), has no code of its own/.exec(String(error?.message)) ?? [];
   const file = name && (await files()).find((one) => one.name === name)?.file;

@@ -17,7 +17,7 @@ export function graph(shape, blocks, edges, open) {
   const own = counts.get(shape.root)?.source?.file;
   const nodes = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit" || shape.edges.some((/** @type {any} */ edge) => edge.to === one.block));
   if (nodes.length > 400) return h("p.note", null, `The function has ${grouped(nodes.length)} blocks: too many for a picture. The counts are in Source, line by line.`);
-  // The layer of a block is the length of the longest path to it without back edges. Without back edges, the search ends.
+  // The layer of a block is the length of the longest path to it without back edges. Back edges would make paths endless.
   const ahead = shape.edges.filter((/** @type {any} */ edge) => !edge.back);
   const layer = new Map([[shape.root, 0]]);
   for (let round = 0, changed = true; changed && round <= nodes.length; round += 1) {
@@ -56,7 +56,7 @@ export function graph(shape, blocks, edges, open) {
     const lane = lanes.get(edge.edge) ?? 0;
     const side = lane && Math.sign(lane) * (WIDE / 2 + 22 + LANE * (Math.abs(lane) - 1));
     const out = Math.sign(side);
-    // A block that leads to itself has the ends of the edge apart.
+    // The two ends of an edge from a block to itself are drawn apart.
     const [begin, end] = [from.y + HIGH / 2 + (edge.from === edge.to ? 9 : 0), to.y + HIGH / 2 - (edge.from === edge.to ? 9 : 0)];
     const path = side
       ? `M${from.x + out * (WIDE / 2)} ${begin} C${from.x + side + out * 14} ${begin}, ${to.x + side + out * 14} ${end}, ${to.x + out * (WIDE / 2)} ${end}`
@@ -83,7 +83,7 @@ export function graph(shape, blocks, edges, open) {
 }
 
 /**
- * Returns the lanes of the edges that pass other blocks, from 1 on the right, and from -1 on the left for edges back. Edges that pass the same layer have different lanes,
+ * Returns the lanes of the edges that pass other blocks, from 1 on the right, and from -1 on the left for back edges. Edges that pass the same layer have different lanes,
  * and the shortest edges are nearest to the blocks.
  * @param {any[]} edges @param {Map<number, number>} layer @returns {Map<number, number>}
  */

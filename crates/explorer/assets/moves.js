@@ -83,7 +83,7 @@ const BY_LINE = [{ back: false, over: true }, { back: false, over: false }, { ba
 /** The latest of these moves. */
 let [latest] = BY_LINE;
 
-/** Below this time in the server, in milliseconds, the page asks ahead. */
+/** The page asks ahead only if the server took at most this time for the last answer, in milliseconds. */
 const QUICK = 500;
 
 /** Asks ahead for the moments that the next move by line may lead to. The user often repeats a move. */
@@ -106,7 +106,7 @@ async function foresee() {
     }
   } catch { /* the move itself shows why it is impossible */ }
 }
-// Painting comes first.
+// Paint before asking ahead.
 onmoment(() => requestAnimationFrame(() => setTimeout(() => void foresee())));
 
 /** Moves out of the call. @param {boolean} back to the place of the call */
@@ -149,7 +149,7 @@ export const execution = (step, where, place) => moved(async () => {
   go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
 });
 
-/** Says that a condition holds nowhere, as far as its values are known. @param {any} doc @param {string} when */
+/** Returns a sentence that says that a condition holds nowhere, or where it is unknown. @param {any} doc @param {string} when */
 export function nowhere(doc, when) {
   const unknown = doc.unknown.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.times, 0);
   if (!unknown) return `${doc.condition} never holds${when}.`;
@@ -171,7 +171,7 @@ export const write = (step, name = variable()) => moved(async () => {
   let doc = outer ? (await moving("memory", { ...bytes, at: focus.at })).doc : found;
   const isHere = (/** @type {any} */ part) => part.next_written?.t === t && part.next_written.offset === offset;
   if (step > 0 && doc.parts.some(isHere)) {
-    // The moment is right before a write: look further from the next statement on.
+    // The moment is right before a write, so search from the next statement on.
     const { rows } = await moving("trace", { level: "statement", from: focus.at, limit: 4 });
     const next = rows.find((row) => row.offset !== null && (row.t > t || row.offset > offset));
     if (!next) return say(`${name} is not written again.`);

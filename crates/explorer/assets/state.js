@@ -72,7 +72,7 @@ function variables() {
 }
 
 /**
- * Creates the row of a variable. Questions name a variable, so there are none about a variable that another one of the same name hides.
+ * Creates the row of a variable. Questions refer to a variable by its name, so a variable that another variable of this name hides has no questions.
  * @param {any} one @param {any} own its activation @param {boolean} [writes] whether it is in memory, so that its writes can be found
  * @param {boolean} [several] whether several variables have its name and none hides the others
  */

@@ -20,7 +20,7 @@ use same::{SameQuery, same};
 pub struct DiffQuery {
     /// Whether to also compare how often lines were executed.
     pub lines: bool,
-    /// The largest number of rows in each list.
+    /// The maximum number of rows in each list.
     pub top: Option<usize>,
 }
 

@@ -18,7 +18,7 @@ pub struct RankQuery {
     /// Whether to also rank the values of statements. This follows each run, whose path must be
     /// whole.
     pub values: bool,
-    /// The largest number of rows in each list, or `None` for all.
+    /// The maximum number of rows in each list, or `None` for all.
     pub top: Option<usize>,
 }
 

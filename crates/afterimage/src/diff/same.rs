@@ -43,7 +43,7 @@ impl Opened<'_> {
 pub struct SameQuery<'s> {
     /// Whether to also compare how often lines were executed.
     pub lines: bool,
-    /// The largest number of rows in each list, or `None` for the default.
+    /// The maximum number of rows in each list, or `None` for the default.
     pub top: Option<usize>,
     pub sources: &'s dyn Sources,
     pub style: Style,

@@ -111,7 +111,7 @@ pub struct MatchQuery {
     pub all: bool,
     /// Whether to compare the matches with the line tables.
     pub check: bool,
-    /// The largest number of rows in each list, or `None` for the default.
+    /// The maximum number of rows in each list, or `None` for the default.
     pub top: Option<usize>,
 }
 

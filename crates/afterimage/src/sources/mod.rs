@@ -1,7 +1,7 @@
 //! Finds the text of source files.
 //!
 //! Returns the text of a source file, or some of its lines. All reports use this module. The debug
-//! information names the file by a path. The module searches for a path
+//! information names the file by a path. The module searches for this path
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place that the user gave for such paths ([`Moved`]), in order,

@@ -40,8 +40,8 @@ impl TraceQuery {
         Ok(found.map(|path| session.use_path(path)).is_some())
     }
 
-    /// Returns the last rows of a stretch, in order. Reads the steps of few blocks first. While rows
-    /// are missing, begins earlier, at blocks of shown code.
+    /// Returns the last rows of a stretch, in order. Reads the steps of few blocks first. While
+    /// rows are missing, begins at earlier blocks of shown code.
     pub(super) fn last_rows(
         session: &Session,
         run: Run<'_, FileSegments>,
