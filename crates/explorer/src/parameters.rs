@@ -74,7 +74,7 @@ impl Parameters {
         limit.is_some_and(|(_, value)| value.parse::<u64>().is_ok_and(|limit| limit <= most))
     }
 
-    /// Removes a parameter, and returns its value, if it is given.
+    /// Removes a parameter if it is given, and returns its value.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.remove(at).1)

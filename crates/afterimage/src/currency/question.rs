@@ -253,7 +253,7 @@ impl Question<'_, '_> {
         Ok(reports)
     }
 
-    /// Explains why the variable is not current at the first stop where it is not current.
+    /// Finds the first stop where the variable is not current, and explains why it is not.
     fn explained(
         &self,
         causes: &Causes<'_, '_>,

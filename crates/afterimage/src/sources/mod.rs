@@ -5,7 +5,8 @@
 //!
 //! 1. among the sources embedded in the recording ([`Embedding`]),
 //! 2. at each place that the user gave for such paths ([`Moved`]), in order,
-//! 3. as it is: a relative path in the current folder, then beside the recording or the program,
+//! 3. at the path itself: if it is relative, in the current folder, then beside the recording or
+//!    the program,
 //! 4. in the sources of Rust's standard library that rustup installed, if they are of the same
 //!    commit (`rust`).
 //!

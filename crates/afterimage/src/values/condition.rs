@@ -168,7 +168,7 @@ impl ConditionQuery {
     }
 }
 
-/// Returns the first path of a condition that begins with a variable.
+/// Returns the first path in a condition that begins with a variable.
 ///
 /// # Errors
 /// If the condition names something unknown at the place.

@@ -483,8 +483,8 @@ impl Arguments {
     }
 }
 
-/// Leaves room for a chain after the calls that were open at the end of the run. `state` lists all
-/// calls.
+/// Shortens the list of calls that were open at the end of the run, so that the chain after it has
+/// room. `state` lists all calls.
 fn shorten(entries: &mut [WhyEntry]) {
     if own_steps(entries).next().is_some()
         && let Some(WhyEntry::Led { frames, more }) = entries.first_mut()
