@@ -36,19 +36,21 @@
 //! | [`TraceQuery`] | [`Session::trace`]: what was executed, in order |
 //! | [`ActivationQuery`] | [`Session::activation`]: what one execution of a function did |
 //! | [`PathsQuery`] | [`Session::paths`]: the paths that the run took |
-//! | [`AddressesQuery`] | [`Session::addresses`], [`Session::address_stats`]: the addresses of loads and stores |
+//! | [`AddressesQuery`] | [`Session::addresses`]: the addresses of loads and stores |
+//! | a place, or none | [`Session::address_stats`]: a summary of these addresses |
 //! | [`DataflowQuery`] | [`Session::dataflow`]: whether a fact held, and what decided it |
 //! | [`RedundancyQuery`] | [`Session::redundancy`]: redundant loads and computations |
 //! | [`SimulateQuery`] | [`Session::simulate`]: simulated misses of predictors and caches |
 //! | [`CallsQuery`] | [`Session::calls`]: who called whom, how often and for how long |
 //! | [`RankQuery`] | [`Session::rank`]: what separates failing executions from passing ones |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
-//! | [`SourceQuery`] | [`Session::source`]: a source file with counts; [`Session::files`]: the list of source files |
+//! | [`SourceQuery`] | [`Session::source`]: a source file with counts |
+//! | no parameters | [`Session::files`]: the list of source files |
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
 //! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
 //! | [`MomentQuery`] | [`Session::moment`]: the name of a moment |
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
-//! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable of an optimised program is current |
+//! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable in optimised code is current |
 
 mod activation;
 #[doc(hidden)]
