@@ -122,8 +122,8 @@ fn farthest(on: &[(Why, Reach)]) -> Reach {
     on.fold(Reach::NONE, Reach::max)
 }
 
-/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria, which are
-/// the executions with [backward](crate::Backward) slices that contain a criterion.
+/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria. These are
+/// the executions whose [backward](crate::Backward) slices contain a criterion.
 ///
 /// Time is linear in the nodes of the run and in the blocks that the decisions in the slice decide.
 /// Memory is linear in the guest's memory.

@@ -91,7 +91,7 @@ impl Frame {
         self.number = Some(number);
     }
 
-    /// Makes an activation that has just ended with these results.
+    /// Creates an activation that has just ended with these results.
     pub fn that_returned(returned: Option<(u32, Wanted)>) -> Self {
         Self {
             returned,

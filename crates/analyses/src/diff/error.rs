@@ -12,7 +12,7 @@ use afterimage_replay::steps::{CheckpointError, StepsError};
 /// loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {
-    /// An execution cannot be followed.
+    /// A run cannot be followed.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
     /// A log cannot be read.

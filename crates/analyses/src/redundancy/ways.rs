@@ -18,8 +18,8 @@ pub(super) struct Ways {
     from: FxHashMap<(u32, Source), u64>,
 }
 
-/// A source of a value, given by its place and by whether it belongs to the same execution of the
-/// path.
+/// A source of a value. Consists of its place, and of whether it belongs to the same execution of
+/// the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Source {
     place: u32,

@@ -19,7 +19,7 @@ pub(super) enum Choice {
     Address,
 }
 
-/// A computation, with the bits of its value that are in question. `None` stands for all.
+/// A computation, with the bits of its value that are in question. `None` means all bits.
 pub(super) type Part = (Computed, Option<u64>);
 
 /// A node of the search.
@@ -155,7 +155,7 @@ fn way(items: &[Item], last: usize) -> Vec<(Part, Choice)> {
     choices
 }
 
-/// Whether an end is host input that the guest works on.
+/// Whether an end is host input that the guest processes, rather than a count or an error number.
 fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
     Ok(match end {
         End::Argument { .. } => true,

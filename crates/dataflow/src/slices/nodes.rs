@@ -55,7 +55,7 @@ struct Search<'s> {
     asked: FxHashSet<Query>,
     slice: Slice,
     next: Vec<Query>,
-    /// The queries in `next`, as a set.
+    /// The same queries as in `next`, as a set.
     new: FxHashSet<Query>,
     row: Row,
     observed: bool,
