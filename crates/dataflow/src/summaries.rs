@@ -182,7 +182,8 @@ impl CallEffects {
         }
     }
 
-    /// Returns the steps at which calls decide, with their sites, in order and disjoint.
+    /// Returns the steps at which calls decide, with their sites. The series are in order and
+    /// disjoint.
     pub fn entries(&self) -> &[(Entry, Site)] {
         &self.effects
     }

@@ -131,8 +131,8 @@ impl LoopForest {
         }
     }
 
-    /// Returns the loops. Each loop comes after the loops that contain it, and the loops of a nest are
-    /// consecutive.
+    /// Returns the loops. Each loop comes after the loops that contain it, and the loops of a nest
+    /// are consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }

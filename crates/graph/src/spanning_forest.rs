@@ -1,4 +1,4 @@
-//! Maximum spanning trees that include edges that cannot be measured.
+//! Maximum spanning trees that include unmeasurable edges.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 

@@ -55,7 +55,8 @@ pub(crate) trait Domain {
         on: &[(Why, Self::Label)],
     );
 
-    /// Returns the label of an execution or a value that depends on two others with these labels.
+    /// Returns the label of an execution or value that depends on two executions or values with
+    /// these labels.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
 
     /// Returns the label of a value that was moved in a block with label `block`.

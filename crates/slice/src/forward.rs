@@ -196,7 +196,7 @@ impl<'a> Forward<'a> {
         self.walk.domain.instances.take()
     }
 
-    /// Returns the host's reads so far of data that depends on the criteria, in order.
+    /// Returns, in order, the host's reads so far of data that depends on the criteria.
     pub fn host_read(&mut self) -> Vec<HostTook> {
         std::mem::take(&mut self.walk.domain.host_read)
     }

@@ -56,7 +56,7 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     /// The first node of a call that [`next`](Self::next) has returned. The node has not been
     /// examined yet.
     pending: Option<Visit>,
-    /// The host function that the node examined last calls at its end.
+    /// The host function that the last examined node calls at its end.
     host: Option<u32>,
     /// For each column, its part in the current block.
     seen: HashMap<u32, u32>,

@@ -16,7 +16,7 @@ use afterimage_replay::steps::AccessSite;
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
 /// its callees, covers all its bytes. The address of that access must be the same constant, or the
-/// same expression of values that have not been recomputed since. Since that access, no store, bulk
+/// same expression of values that have not been recomputed since. After that access, no store, bulk
 /// operation or host call may have written any of the bytes. (A store to a constant address, or to
 /// another offset of the same expression, is harmless if it does not overlap.)
 ///

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// A predicate, which holds in a run if some value of the statement satisfies it.
+/// A predicate on the values of a statement. It holds in a run if some value satisfies it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
     /// Some value is less than 0.

@@ -11,7 +11,7 @@ use super::take::{Collected, ComparedValue, Take, Taken};
 pub(super) struct Kept {
     /// A hash of all values from the beginning of the stretch to this execution.
     pub hash: u64,
-    /// The compared value, which is equal in both versions if the statements do the same.
+    /// The compared value, which is equal in both versions if the statements do the same thing.
     pub compared: u64,
     pub value: u64,
     pub time: u64,

@@ -2,9 +2,9 @@
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
 //! statement that comes from the same position and does the same thing. A true counterpart is of
-//! the same kind. If it computes or compares, it also has the same operator. It also shares some
-//! value with the statement, or some difference between consecutive values, since addresses may
-//! have moved. A computation that an optimiser replaced by a different computation has no true
+//! the same kind. If it computes or compares, it also has the same operator. It shares some value
+//! with the statement, or some difference between consecutive values, since addresses may have
+//! moved. A computation that an optimiser replaced by a different computation has no true
 //! counterpart. A match is correct if it comes from the same position.
 //!
 //! A *position* is a file, line and column in an instance of a function, reached through the same

@@ -17,7 +17,7 @@ pub enum StoredError {
     /// A simulation's history is damaged.
     #[error("{simulation}: {error}; simulate it again with --again")]
     History {
-        /// The simulation, which is also the name of its section.
+        /// The text of the simulation's specification, which also names its section.
         simulation: String,
         /// The fault in the history.
         error: HistoryError,
@@ -25,7 +25,7 @@ pub enum StoredError {
     /// Parts of a simulation are inconsistent.
     #[error("{simulation}: {what}; simulate it again with --again")]
     Inconsistent {
-        /// The simulation, which is also the name of its section.
+        /// The text of the simulation's specification, which also names its section.
         simulation: String,
         /// The inconsistency, as a clause.
         what: &'static str,

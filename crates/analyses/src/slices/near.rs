@@ -65,7 +65,7 @@ pub(super) struct Steps<'n, 'a> {
     tables: Option<bool>,
     follows: Follows,
     instances: HashMap<u64, Instance>,
-    /// For each block, by its time, the points that decided that it was executed. `None` means that
+    /// The points that led to the execution of each block, by the block's time. `None` means that
     /// the run must be followed.
     deciders: HashMap<u64, Option<Vec<Point>>>,
     /// The dependences found for the current point.

@@ -75,7 +75,8 @@ impl Question {
 
 /// Converts a question about a value, such as the value of a variable, into a question about
 /// statements. The new question begins with the statements that produced the value or, for a
-/// forward slice, used it. These are at most one dependence away. Its reach shrinks accordingly.
+/// forward slice, used it. These are at most one dependence away. The reach of the question shrinks
+/// accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].
 ///

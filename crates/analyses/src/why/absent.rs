@@ -90,7 +90,7 @@ pub struct BranchOutcome {
     pub to: Option<BlockId>,
 }
 
-/// The reason why a place was not executed, and the dependences between place and reason.
+/// The reason why a place was not executed, with the steps that lead from the place to the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The steps from the place to the cause.

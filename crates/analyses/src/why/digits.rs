@@ -412,8 +412,8 @@ fn unfilled(plain: &str) -> &str {
     }
 }
 
-/// Reads the number that begins with a digit at `at`. Returns its end, and its value if it is not
-/// too large.
+/// Reads the number that begins with a digit at `at`. Returns the number's end, and its value
+/// unless the value is too large.
 fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     let after = |from: usize, is_part: fn(&u8) -> bool| {
         let rest = text.get(from..).unwrap_or_default();
@@ -479,7 +479,8 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
 }
 
 /// Reads a floating-point number in hexadecimal, as C's `%a` prints it, after its `0x`. Returns its
-/// end and its magnitude, or `None` if the magnitude is too large for a double.
+/// end and its magnitude, or `None` if the text is malformed or a double cannot represent the
+/// number exactly.
 fn hexadecimal(text: &[u8], at: usize) -> Option<(usize, f64)> {
     let (mut mantissa, mut exponent, mut is_fraction) = (0u64, 0i32, false);
     let mut end = at;
@@ -502,7 +503,7 @@ fn hexadecimal(text: &[u8], at: usize) -> Option<(usize, f64)> {
     let end = begin + sign + digits.count();
     let written: i32 = std::str::from_utf8(&text[begin..end]).ok()?.parse().ok()?;
     let exponent = exponent.checked_add(written)?;
-    // Two steps, because the power alone may be too large or too small.
+    // Scales in two steps, because the power alone may be too large or too small.
     let powers = [exponent / 2, exponent - exponent / 2].map(|power| 2f64.powi(power));
     let number = powers
         .iter()

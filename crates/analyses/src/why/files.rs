@@ -1,4 +1,4 @@
-//! Tracks open files from the host calls.
+//! Tracks open files by following the host calls.
 
 use std::collections::HashMap;
 

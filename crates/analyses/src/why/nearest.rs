@@ -48,8 +48,9 @@ const INPUT: [&str; 9] = [
     "sock_recv",
 ];
 
-/// Finds the choices on the shortest way from some operands of an instruction to host input,
-/// counted in computing operators (Dijkstra). Returns `None` if no such way was found.
+/// Finds the choices on the shortest way from some operands of an instruction to host input
+/// (Dijkstra). The length of a way is its number of computing operators. Returns `None` if no such
+/// way was found.
 ///
 /// `left` is the number of links that may still be examined. The search gives up at 0, or when
 /// `room` is no longer [`Room::Looking`]. Calls `room` before each link.
