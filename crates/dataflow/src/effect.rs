@@ -7,8 +7,8 @@ use afterimage_wpp::twpp::Series;
 pub struct Site(pub u32);
 
 /// The effect of a node's executions on a fact. It is the paper's DGEN and DKILL, with the number
-/// of the deciding site. If a node has several sites, a backward query meets the last one first, and a
-/// forward query the first one.
+/// of the deciding site. If a node has several sites, a backward query meets the last site first,
+/// and a forward query the first site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
     /// The node does not affect the fact, so queries continue.

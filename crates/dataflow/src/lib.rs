@@ -2,11 +2,11 @@
 //! Representation and its Applications", 2001, section 4).
 //!
 //! A question ⟨timestamps, node⟩ asks about a fact of a GEN-KILL problem at executions of a node in
-//! a [`TimestampedGraph`]. It is answered on demand, by following the executed path backward or
-//! forward. [`solve`] moves all timestamps of a query one step at a time, as arithmetic series
+//! a [`TimestampedGraph`]. The answer is found on demand, by following the executed path backward
+//! or forward. [`solve`] moves all timestamps of a query one step at a time, as arithmetic series
 //! ([`Times`]). A timestamp moves to the neighbour that contains it, until it meets an execution
-//! that decides the fact. The [`Solution`] has the site that decided each execution, and counts the
-//! queries.
+//! that decides the fact. The [`Solution`] contains the site that decided each execution, and the
+//! number of queries.
 //!
 //! Differences from the paper:
 //! - Every deciding place has a number, its [`Site`]. So a single question finds all reaching

@@ -75,7 +75,7 @@ pub(crate) fn common(a: Entry, b: Entry) -> Option<Entry> {
     }
 }
 
-/// Passes to `tell` the timestamps of a series that are not in a part of it, in few series.
+/// Passes to `tell`, in few series, the timestamps of a series that are not in `part`.
 pub(crate) fn without(of: Entry, part: Entry, mut tell: impl FnMut(Entry)) {
     let mut between = |from: u64, to: u64| {
         if let Some(rest) = clipped(of, from, to) {

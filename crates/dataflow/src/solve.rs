@@ -29,7 +29,7 @@ pub struct Question<'q> {
 /// Answers a question about a fact. `effect` returns the effect of a node. It is called at most
 /// once per node.
 ///
-/// Works like [`solve_within`]. Queries may do as much work as a scan of the path would take.
+/// Works like [`solve_within`], and lets queries do as much work as a scan of the path would take.
 ///
 /// # Panics
 /// If the timestamps do not belong to the node, or there is no such node.

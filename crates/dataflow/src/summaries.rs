@@ -9,7 +9,7 @@ use crate::effect::{Effect, Site};
 use crate::graph::Direction;
 use crate::times::Times;
 
-/// The sites in the blocks of a program that decide a fact.
+/// The sites that decide a fact, by function and block.
 pub trait Events {
     /// Returns the site that a query through a block meets first. It is the last site for a
     /// backward query, and the first for a forward query. A call at the block's end is ignored.
@@ -165,8 +165,8 @@ fn without_first(entry: Entry) -> Option<Entry> {
     (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
 }
 
-/// For one call, the calls that it makes directly and that decide the fact, each with its step. The
-/// step of a call is the step of the block that ends with it.
+/// The direct callees of one call that decide the fact, each with its step. The step of a call is
+/// the step of the block that ends with it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallEffects {
     direction: Direction,
@@ -182,7 +182,8 @@ impl CallEffects {
         }
     }
 
-    /// Returns the steps at which calls decide, with their sites, in order and disjoint.
+    /// Returns the steps at which calls decide, with their sites. The series are in order and
+    /// disjoint.
     pub fn entries(&self) -> &[(Entry, Site)] {
         &self.effects
     }

@@ -8,8 +8,8 @@ use crate::progression::{common, series, without};
 
 /// A set of timestamps, stored as pairwise disjoint arithmetic series in any order.
 ///
-/// Unlike in a [`Series`], the ranges of the series may overlap. For example, 1:9:2 without 5 can
-/// be joined with 1:9 without 1:9:2, and no single timestamp is examined.
+/// Unlike in a [`Series`], the ranges of the series may overlap. For example, the set 1:9:2 without
+/// 5 and the set 1:9 without 1:9:2 can be joined series by series.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     entries: Vec<Entry>,
@@ -129,8 +129,9 @@ impl Times {
     }
 
     /// Returns the timestamps that are also in a series. Locating each series of this set takes at
-    /// most O(log n), and mostly O(1). Each series then takes the minimum of O(1 + log n) for each
-    /// of its timestamps and O(1) for each of the n series of `other` in its range.
+    /// most O(log n), and mostly O(1), where n is the number of series of `other`. Each series then
+    /// takes O(1 + log n) per timestamp, or O(1) per series of `other` in its range, whichever is
+    /// less.
     #[must_use]
     pub fn of_series(&self, other: &Series) -> Self {
         let mut found = Self::new();
@@ -157,8 +158,8 @@ impl Times {
         found
     }
 
-    /// Splits the timestamps into those in a series and the others. A series that overlaps more
-    /// than eight series of `other` is split timestamp by timestamp, in O(log n) each.
+    /// Splits the timestamps into those in a series and those outside it. A series that overlaps
+    /// more than eight series of `other` is split timestamp by timestamp, in O(log n) each.
     #[must_use]
     pub fn split(&self, other: &Series) -> (Self, Self) {
         let (mut found, mut rest) = (Self::new(), Self::new());

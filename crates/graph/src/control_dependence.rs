@@ -40,8 +40,8 @@ impl ControlDependence {
     }
 }
 
-/// Walks up the post-dominator tree from the target of every edge, up to but excluding the
-/// immediate post-dominator of the edge's source (section 3.1.1 of the paper).
+/// Walks up the post-dominator tree from the target of every edge. Stops before the immediate
+/// post-dominator of the edge's source (section 3.1.1 of the paper).
 fn for_each_dependence(
     graph: &FlowGraph,
     post_dominators: &PostDominatorTree,

@@ -38,8 +38,8 @@ impl DominatorTree {
         for (number, &v) in search.vertex.iter().enumerate().skip(1) {
             idom[v as usize] = search.vertex[by_number[number] as usize];
         }
-        // In the search's preorder, a vertex comes after its dominator. The tree is numbered in
-        // this order.
+        // In the search's preorder, a vertex comes after its dominator. So one pass finds the sizes
+        // of the subtrees, and another pass numbers the dominator tree.
         let mut size = vec![1u32; n];
         for &v in search.vertex.iter().skip(1).rev() {
             size[idom[v as usize] as usize] += size[v as usize];

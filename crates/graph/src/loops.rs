@@ -104,8 +104,8 @@ impl LoopForest {
     }
 
     fn mark_irreducible(&mut self, graph: &FlowGraph, search: &DepthFirst) {
-        // Skip loops that are already marked. The next loop outward names their set. The number
-        // `loops.len()` means "no loop".
+        // Marked loops are skipped. Their set in `unmarked` has the name of the next unmarked loop
+        // outward. The name `loops.len()` means "no loop".
         let outside = self.loops.len();
         let index = |id: Option<LoopId>| id.map_or(outside, |l| l.index());
         let mut unmarked = UnionFind::new(outside + 1);
@@ -131,8 +131,8 @@ impl LoopForest {
         }
     }
 
-    /// Returns the loops. Each loop comes after the loops that contain it, and the loops of a nest are
-    /// consecutive.
+    /// Returns the loops. Each loop comes after the loops that contain it, and the loops of a nest
+    /// are consecutive.
     pub fn loops(&self) -> &PrimaryMap<LoopId, Loop> {
         &self.loops
     }

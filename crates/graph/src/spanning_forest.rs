@@ -1,4 +1,4 @@
-//! Maximum spanning trees that include edges that cannot be measured.
+//! Maximum spanning trees that include unmeasurable edges.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
@@ -8,7 +8,7 @@ use crate::{FlowGraph, UnionFind};
 /// other *virtual* edges that no counter can measure.
 ///
 /// The edges outside the set are its chords. The counts of the chords determine the counts of all
-/// edges exactly if the edges inside contain no cycle (Ball and Larus 1992, section 3.1).
+/// edges exactly if the edges in the set contain no cycle (Ball and Larus 1992, section 3.1).
 #[derive(Clone, Debug)]
 pub struct SpanningForest {
     inside: Vec<bool>,

@@ -1,7 +1,7 @@
 //! Maintains disjoint sets.
 
-/// Disjoint sets of `0..n`, with union by size and path halving (Tarjan 1975). Each operation of a
-/// sequence costs nearly constant time.
+/// Disjoint sets of `0..n`, with union by size and path halving (Tarjan 1975). Each operation takes
+/// nearly constant amortised time.
 #[derive(Clone, Debug)]
 pub struct UnionFind {
     parent: Vec<u32>,

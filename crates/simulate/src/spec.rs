@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CacheSpec, LevelSpec, PredictorSpec};
 
-/// The subject of a simulation, which is branches or memory accesses. Its text has the form of the
+/// The model to simulate, which is a branch predictor or caches. Its text has the form of the
 /// command-line options, such as `--branch-predictor gshare:bits=14,history=12,targets=9` or
 /// `--cache 32768,8,64 --cache2 1048576,16,64`. Parsing that text gives an equal value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,10 +34,10 @@ const ROOM: usize = 64 << 20;
 /// Walks back over a run, stretch by stretch, and computes a full dynamic slice, which consists of
 /// executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990, the third approach).
 ///
-/// The walk keeps a set of wanted items, which are bytes of memory, globals, variables of open
-/// activations, and blocks with a predicate to be found. An execution that produces a wanted item
-/// is in the slice. Its operands then become wanted, as far as the criteria require. Time is linear
-/// in the nodes of the run, and memory in the guest's memory.
+/// The walk keeps a set of wanted items: bytes of memory, globals, variables of open activations,
+/// and blocks whose predicate must be found. An execution that produces a wanted item is in the
+/// slice. Its operands then become wanted, as far as the criteria require. Time is linear in the
+/// nodes of the run, and memory in the guest's memory.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
@@ -67,7 +67,7 @@ pub struct Backward<'a> {
     connected: bool,
     /// The position in `within` of the current execution's bits.
     base: Option<u64>,
-    /// The time back to which the run has been processed.
+    /// The run has been processed from its end back to this time.
     gone: u64,
     /// The memoised outcomes of nodes; `None` if some dependences are followed only to a limited
     /// depth.
@@ -113,7 +113,7 @@ impl<'a> Backward<'a> {
     }
 
     /// Uses about this many bytes for memoised outcomes instead of 64 MiB. With fewer bytes, the
-    /// same slice takes longer.
+    /// slice is the same but takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);
@@ -123,12 +123,12 @@ impl<'a> Backward<'a> {
 
     /// Restricts the slice to these executions. If they are the executions of a forward slice, the
     /// result is a chop (Jackson and Rollins 1994). Stretches must begin where the forward slice's
-    /// stretches began, or combine several of these. The result is empty unless the slice contains
-    /// an instruction or end that `from` wants, because otherwise no dependence leads from `from`
-    /// to the criteria.
+    /// stretches began, or combine several of these. The result is empty if the slice contains no
+    /// instruction or end that `from` wants. In that case, no dependence leads from `from` to the
+    /// criteria.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
-        // The set may contain different instructions of executions with equal outcomes.
+        // Executions with equal outcomes may have different instructions in the set.
         self.memo = None;
         for criterion in from {
             let wants = criterion.wants.iter();

@@ -1,4 +1,4 @@
-//! Holds the wanted bytes of the memories.
+//! A set of the wanted bytes of all memories.
 
 use afterimage_machine::Range;
 
@@ -32,8 +32,8 @@ impl Page {
     }
 }
 
-/// The depth to which to follow each byte. O(1) per examined byte. A page that is wanted entirely
-/// or not at all needs only its entry.
+/// The wanted bytes, each with the depth to which to follow it. O(1) per examined byte. A page
+/// whose bytes all have the same depth needs only its entry.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
     memories: Vec<Vec<Page>>,
@@ -57,7 +57,7 @@ fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     })
 }
 
-/// Returns the number of these bytes that are wanted.
+/// Returns the number of wanted bytes.
 fn wanted(bytes: &[Reach]) -> u64 {
     bytes.iter().map(|byte| u64::from(byte.is_some())).sum()
 }

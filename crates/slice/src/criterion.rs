@@ -41,7 +41,7 @@ impl Follows {
     };
 }
 
-/// A starting point of a slice. It names parts of one execution of a node.
+/// A starting point of a slice, which consists of parts of one execution of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Criterion {
     /// The time of the execution's first block.

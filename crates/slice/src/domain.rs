@@ -14,8 +14,8 @@ pub enum Why {
     Address,
     /// The dependent was executed because of a decision.
     Control,
-    /// The dependent uses a value that was moved because of a decision. The decision thereby chose
-    /// the value.
+    /// The dependent uses a value that was moved because of a decision. So the decision chose the
+    /// value.
     Moved,
 }
 
@@ -25,7 +25,7 @@ pub(crate) trait Domain {
     /// The type of labels. The default is the label of something without dependences.
     type Label: Copy + Default + PartialEq + std::fmt::Debug;
 
-    /// Receives the beginning of a node's execution.
+    /// Begins an execution of a node.
     fn begin(&mut self, _: &Plan) {}
 
     /// Receives an instruction, or the node's end, that is a criterion.
@@ -55,7 +55,8 @@ pub(crate) trait Domain {
         on: &[(Why, Self::Label)],
     );
 
-    /// Returns the label of an execution or a value that depends on two others with these labels.
+    /// Returns the label of an execution or value that depends on two executions or values with
+    /// these labels.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
 
     /// Returns the label of a value that was moved in a block with label `block`.

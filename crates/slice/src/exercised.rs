@@ -28,8 +28,8 @@ pub struct Edge {
     pub why: Why,
 }
 
-/// The producer of a value. It is 0 for none, the number of an operator from 1 on, or the number of
-/// a set of operators from [`SETS`] on.
+/// The producer of a value. It is 0 for none. Numbers from 1 on are operators, and numbers from
+/// [`SETS`] on are sets of operators.
 type Label = u32;
 
 /// The first label of a set of operators.

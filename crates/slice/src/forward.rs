@@ -122,8 +122,8 @@ fn farthest(on: &[(Why, Reach)]) -> Reach {
     on.fold(Reach::NONE, Reach::max)
 }
 
-/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria, which are
-/// the executions with [backward](crate::Backward) slices that contain a criterion.
+/// Walks forward over a run, stretch by stretch, and finds the dependents of criteria. These are
+/// the executions whose [backward](crate::Backward) slices contain a criterion.
 ///
 /// Time is linear in the nodes of the run and in the blocks that the decisions in the slice decide.
 /// Memory is linear in the guest's memory.
@@ -196,7 +196,7 @@ impl<'a> Forward<'a> {
         self.walk.domain.instances.take()
     }
 
-    /// Returns the host's reads so far of data that depends on the criteria, in order.
+    /// Returns, in order, the host's reads so far of data that depends on the criteria.
     pub fn host_read(&mut self) -> Vec<HostTook> {
         std::mem::take(&mut self.walk.domain.host_read)
     }

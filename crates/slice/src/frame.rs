@@ -82,8 +82,8 @@ impl Frame {
         &self.pending
     }
 
-    /// Sets the blocks that wait for a decision, which must ascend, and the number of this set.
-    /// Their decisions are followed without limit.
+    /// Sets the blocks that wait for a decision, which must be ascending, and the number of this
+    /// set. Their decisions are followed without limit.
     pub fn wait(&mut self, blocks: &[BlockId], number: u32) {
         self.pending.clear();
         let blocks = blocks.iter().map(|&block| (block, Reach::ALL));
@@ -91,7 +91,7 @@ impl Frame {
         self.number = Some(number);
     }
 
-    /// Makes an activation that has just ended with these results.
+    /// Creates an activation that has just ended with these results.
     pub fn that_returned(returned: Option<(u32, Wanted)>) -> Self {
         Self {
             returned,

@@ -14,7 +14,8 @@ use crate::stretch::Execution;
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,
     ends: Vec<u64>,
-    /// The operator marked last by functions that mark it once per execution, with its time.
+    /// The operator that [`inst_once`](Self::inst_once) marked last, with the start of its
+    /// execution.
     last: Option<(u64, OpId)>,
     last_end: Option<u64>,
 }
@@ -69,8 +70,8 @@ impl Marks {
         counts[inst] += 1;
     }
 
-    /// Takes out the counts of a node's instructions. During an execution they are updated in one
-    /// place, and then [put](Self::put) back.
+    /// Takes out the counts of a node's instructions, so that an execution can update them in one
+    /// place. [`put`](Self::put) puts them back.
     #[inline]
     pub fn of(&mut self, node: NodeId, insts: usize) -> Vec<u64> {
         let mut counts = std::mem::take(&mut self.insts[node.index()]);

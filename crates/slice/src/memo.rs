@@ -1,9 +1,9 @@
 //! Memoises the results of walking back over nodes.
 //!
 //! The wanted set before a node depends on three things: the wanted set after it, the decisions for
-//! which its activation waits, and which of its stores write something wanted. Frequent nodes are
-//! processed with the same combinations again and again, so their outcomes are kept in a tree. Each
-//! store is a branch of the tree, and the leaves hold the instructions in the slice.
+//! which its activation waits, and which of its stores write something wanted. Frequent nodes meet
+//! the same combinations again and again, so their outcomes are kept in a tree. Each store is a
+//! branch of the tree, and the leaves contain the instructions in the slice.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::bytes::ByteSet;
 use crate::reach::Reach;
 use crate::stretch::unpacked;
 
-/// The part of the wanted set after a node that concerns the node. Each bit of a mask stands for a
+/// The part of the wanted set after a node that concerns the node. Each bit of a mask represents a
 /// position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
@@ -82,7 +82,7 @@ impl Access {
     }
 }
 
-/// An access that mattered in the processing of a node.
+/// An access on which the outcome of a node depended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mattered {
     /// A load whose data becomes wanted.

@@ -8,7 +8,7 @@ use afterimage_wpp::Node;
 use crate::control::{Decisions, FunctionControl};
 use crate::memo::Did;
 
-/// The kind of an instruction, as far as dependences are concerned.
+/// The kind of an instruction, by its effect on dependences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Computes from its operands.
@@ -38,8 +38,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the number of leading operands that say where to access memory. For a copy, they
-    /// include the length.
+    /// Returns the number of leading operands that determine where to access memory. For a copy,
+    /// they include the length.
     #[inline(always)]
     pub fn where_to(self) -> usize {
         match self {
@@ -73,7 +73,7 @@ impl Inst {
 }
 
 /// The position of the moves of an operand or output in a plan's list. It is stored because
-/// searching for it every time would take a fifth of a slice's time.
+/// searching for it each time would take a fifth of the time of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedAt(u32);
 
@@ -114,7 +114,8 @@ pub(crate) enum End {
 pub(crate) struct Plan {
     pub function: FuncId,
     pub blocks: Box<[BlockId]>,
-    /// The position of the first instruction of each block, followed by the number of instructions.
+    /// The position of each block's first instruction. The last entry is the number of
+    /// instructions.
     pub firsts: Box<[u32]>,
     pub insts: Box<[Inst]>,
     /// The operators of the instructions.
@@ -160,7 +161,7 @@ pub(crate) struct Plan {
     moved: Box<[Moved]>,
 }
 
-/// The maximum number of items in a 32-bit mask. A 64-bit mask can hold twice as many.
+/// The maximum number of items in a 32-bit mask. A 64-bit mask has room for twice as many.
 const BITS: usize = u32::BITS as usize;
 
 impl Plan {

@@ -1,4 +1,4 @@
-//! Holds the prepared nodes of a program.
+//! Stores the prepared nodes of a program.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Holds a label for each byte of the memories.
+//! Stores a label for each byte of the memories.
 
 use afterimage_machine::Range;
 

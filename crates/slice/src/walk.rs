@@ -251,7 +251,7 @@ impl<'a, D: Domain> Walk<'a, D> {
                 && !stores.any(|(access, memory)| labelled(access, memory))
     }
 
-    /// Moves the innermost activation to a block of a node.
+    /// Moves the innermost activation to a block of the current node.
     fn come(&mut self, plan: &Plan, position: usize) {
         if !self.follows.control {
             return;
@@ -545,7 +545,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             End::Rethrow(exception) => {
                 let label = self.moved(plan.moved(Taker::Given(0)), *exception);
                 self.take(Why::Data, label);
-                // The reference to an exception stands for all values in the exception.
+                // The reference to an exception represents all values in the exception.
                 (vec![label], true)
             }
         };

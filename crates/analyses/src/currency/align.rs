@@ -10,7 +10,7 @@ use super::trail::{Part, Unit};
 enum Level {
     /// The part of an activation between two calls that both runs make.
     Segment,
-    /// One activation that both runs have.
+    /// One activation that exists in both runs.
     Activation,
     /// The whole run.
     Run,

@@ -104,8 +104,7 @@ pub enum Refusal {
         /// The value that the unoptimised run produced.
         a: Value,
     },
-    /// The values do not tell apart several executions of the operators, which may have been
-    /// reordered.
+    /// Several executions of the operators have the same values and may have been reordered.
     Alike {
         /// The column of the operators, if they have one.
         column: Option<u32>,
@@ -128,8 +127,8 @@ pub struct Alignment<'m> {
     moments: &'m Moments,
     /// The values that operators produced, in the unoptimised and in the optimised run.
     given: [OperatorValues; 2],
-    /// The outcomes of those parts of the optimised run that the values decided. For the other
-    /// parts, the counts decide.
+    /// The outcomes of those parts of the optimised run that the values decided. Counting decides
+    /// the other parts.
     outcomes: HashMap<u32, Outcome>,
     /// Times of blocks in the optimised run. The arrivals at the line in one of these blocks belong
     /// to several blocks of the unoptimised run.
@@ -143,8 +142,8 @@ pub struct Alignment<'m> {
     counted: HashMap<u64, Givers>,
 }
 
-/// Maps a kind of operator and a value to the first stop at which they occur, and to whether they
-/// occur at that stop only.
+/// Maps a kind of operator and a value to the first stop at which they occur. The flag is true if
+/// they occur at that stop only.
 type Givers = HashMap<(Unit, (u64, u64)), (u32, bool)>;
 
 /// The parts other than operators, by unit and activation, ascending.

@@ -37,7 +37,8 @@ pub struct Symbols {
 
 impl Symbols {
     /// Collects the symbols of a program. Leaves out variables that have no fixed place or share a
-    /// name. If two of the others overlap, leaves out all. O(n log n) in the global variables.
+    /// name. If two of the remaining variables overlap, the result is empty. O(n log n) in the
+    /// global variables.
     pub fn new(variables: &Variables<'_>) -> Self {
         let mut known = Vec::new();
         for global in variables.globals().unwrap_or_default() {

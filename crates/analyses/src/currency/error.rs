@@ -6,8 +6,8 @@ use afterimage_wpp::{PathError, TargetError};
 use afterimage_profile::ProfileError;
 use afterimage_replay::whole_path::PositionError;
 
-/// The reason why moments of two runs cannot be compared. `E` says why a segment of a path cannot
-/// be loaded.
+/// The reason why moments of two runs cannot be compared. `E` is the error of loading a segment of
+/// a path.
 #[derive(Debug, thiserror::Error)]
 pub enum CurrencyError<E: std::error::Error + 'static> {
     /// A path cannot be read.

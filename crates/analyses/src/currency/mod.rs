@@ -1,18 +1,18 @@
-//! Decides currency, that is, whether a variable of an optimised run holds the value that the
-//! programmer expects where a debugger stops.
+//! Decides currency, that is, whether a variable of an optimised run has the expected value where a
+//! debugger stops.
 //!
-//! The programmer reasons about the unoptimised program (Hennessy 1982; Adl-Tabatabai and Gross
-//! 1996). Here that program also ran, on the same input, so nothing has to be predicted. The
-//! analysis finds the optimised run's stop in the other run and reads both values. The analysis
+//! The programmer expects the value that the unoptimised program has (Hennessy 1982; Adl-Tabatabai
+//! and Gross 1996). Here that program also ran, on the same input, so nothing has to be predicted.
+//! The analysis finds the optimised run's stop in the other run and reads both values. It also
 //! compares the executions of each assignment to the variable, and so finds which assignments were
 //! moved or removed. Dynamic currency determination (Dhamdhere and Sankaranarayanan 1998) is a
-//! similar method that uses possible executions instead of actual ones. Agrawal and Zhang (2001,
-//! section 4.3) perform it on timestamped paths.
+//! similar method that uses possible executions instead of actual executions. Agrawal and Zhang
+//! (2001, section 4.3) perform it on timestamped paths.
 //!
-//! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one call
-//! that both make to the next, and counts the parts of the line in between ([`align`]).
-//! [`Alignment`] checks the result against the values that the parts produced. [`compare`] compares
-//! the values of the variable.
+//! [`moments`] finds which arrivals at a line correspond. It walks both runs in step, from one
+//! common call to the next, and counts the parts of the line in between ([`align`]). [`Alignment`]
+//! checks the result against the values that the parts produced. [`compare`] compares the values of
+//! the variable.
 //!
 //! ```no_run
 //! use std::error::Error;

@@ -17,8 +17,8 @@ use super::Version;
 pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
-    /// Whether the block has an operator of the column other than moves and constants. Moves remain
-    /// where compilers remove everything else.
+    /// Whether the block has an operator of the column other than moves and constants. Where
+    /// compilers remove all other code, moves may remain.
     pub column_counts: bool,
     /// A number for the operator's name, unless the operator is a move or a constant.
     pub name: Option<u32>,

@@ -46,8 +46,8 @@ pub struct Part {
     pub unit: Unit,
     /// The number of preceding calls that both runs make.
     pub segment: u64,
-    /// The innermost activation that both runs have, identified by the segment that began with its
-    /// call.
+    /// The innermost activation that exists in both runs, identified by the segment that began with
+    /// its call.
     pub activation: u64,
     /// The stop to which the first operator belongs.
     pub stop: u32,
@@ -55,7 +55,8 @@ pub struct Part {
     pub time: u64,
     /// The first operator of the part in this execution.
     pub op: OpId,
-    /// Whether the first operator is a test. The value of a test says little and may be inverted.
+    /// Whether the first operator is a test. The value of a test carries little information and may
+    /// be inverted.
     pub is_test: bool,
 }
 
@@ -66,8 +67,8 @@ pub struct Trail {
     pub stops: Vec<Stop>,
     /// The parts that were executed.
     pub parts: Vec<Part>,
-    /// Pairs of a stop and a part executed after it. A part may belong to several stops if the
-    /// compiler mixed its code with the code of other lines.
+    /// Pairs of a stop and a part that was executed after the stop. A part may belong to several
+    /// stops if the compiler mixed its code with the code of other lines.
     pub of_stops: Vec<(u32, u32)>,
     /// The activations that were open when the walk ended, if it ended before the run did.
     pub open: Vec<u64>,

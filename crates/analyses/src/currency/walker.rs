@@ -20,7 +20,7 @@ struct Frame {
     stop: Option<u32>,
     /// Whether the activation has arrived at the line but has not yet executed any of its code.
     fresh: bool,
-    /// The innermost activation that both runs have.
+    /// The innermost activation that exists in both runs.
     activation: u64,
 }
 
@@ -53,9 +53,10 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     frames: Vec<Frame>,
     /// The number of common calls passed so far.
     segment: u64,
-    /// The beginning of a call that was returned to the caller but not yet examined.
+    /// The first node of a call that [`next`](Self::next) has returned. The node has not been
+    /// examined yet.
     pending: Option<Visit>,
-    /// The host function called at the end of the code examined last.
+    /// The host function that the last examined node calls at its end.
     host: Option<u32>,
     /// For each column, its part in the current block.
     seen: HashMap<u32, u32>,

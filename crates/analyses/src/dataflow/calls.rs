@@ -105,7 +105,7 @@ pub(super) struct PathGraph {
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path, as did their callees.
+/// Calls that took the same path, and whose callees did too.
 pub(super) struct Alike {
     /// The effects of the callees on each fact in question.
     pub effects: Vec<CallEffects>,
@@ -142,8 +142,8 @@ impl RunCalls {
         })
     }
 
-    /// Sets the size up to which path traces are made into graphs. Traces of more than `bytes`
-    /// bytes are scanned block by block.
+    /// Sets the largest size of a path trace for which to build a graph. Traces of more than
+    /// `bytes` bytes are scanned block by block.
     pub fn regular_up_to(self, bytes: usize) -> Self {
         Self {
             regular: bytes,

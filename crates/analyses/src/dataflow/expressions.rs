@@ -229,7 +229,7 @@ pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Defi
     }
 }
 
-/// Returns the constant as an address, if the operator is one.
+/// Returns the value of a constant as an address. Returns `None` for other operators.
 fn address_of(operator: &Operator<'_>) -> Option<u64> {
     match *operator {
         Operator::I32Const { value } => Some(u64::from(value as u32)),

@@ -149,8 +149,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Passes the share of the work that is done to `tell`, for each call of
-    /// [`answers`](Self::answers).
+    /// Makes each call of [`answers`](Self::answers) pass the share of finished work to `tell`.
     #[must_use]
     pub fn telling(self, tell: &'a dyn Fn(f64)) -> Self {
         Self { tell, ..self }

@@ -237,7 +237,7 @@ impl Instances<'_> {
         self.total
     }
 
-    /// Returns the executions in a call itself. `is_last` says that this call never returned.
+    /// Returns the executions in a call itself. `is_last` is true if this call never returned.
     pub(super) fn own(&self, id: CallId, is_last: bool) -> Option<&Own> {
         if is_last && self.calls.innermost() == Some(id) {
             return self.last.map(|own| &self.own[own]);
@@ -276,7 +276,7 @@ impl Instances<'_> {
                     passed += length * run.count;
                     continue;
                 }
-                // Searches for the first call that reaches the number by its end.
+                // Searches for the first call that ends at or after the execution with this number.
                 let (mut low, mut high) = (0, run.count - 1);
                 while low < high {
                     let middle = low + (high - low) / 2;

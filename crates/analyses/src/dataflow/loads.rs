@@ -16,12 +16,12 @@ use afterimage_replay::steps::AccessSite;
 ///
 /// *An execution of a load* is redundant if an earlier load or store on the path, in its call or in
 /// its callees, covers all its bytes. The address of that access must be the same constant, or the
-/// same expression of values that have not been recomputed since. No store, bulk operation or host
-/// call may have written any of the bytes since that access. (A store to a constant address, or to
+/// same expression of values that have not been recomputed since. After that access, no store, bulk
+/// operation or host call may have written any of the bytes. (A store to a constant address, or to
 /// another offset of the same expression, is harmless if it does not overlap.)
 ///
-/// *An execution of a pure operator* is redundant if an earlier operator on the path, in the same
-/// call, computed the same expression, and no value in that expression has been recomputed since. A
+/// *An execution of a pure operator* is redundant if an earlier operator on the path computed the
+/// same expression in the same call. No value in that expression may have been recomputed since. A
 /// compiler that knows the path may remove these executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
@@ -40,10 +40,9 @@ pub struct PathRedundancy {
     pub scanned: u64,
 }
 
-/// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs
-/// of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of the
-/// sites. Sites that are not loads have no result. `tell` receives the share of the work that is
-/// done.
+/// Finds how redundant some loads of a run are. It uses queries on the timestamped control-flow
+/// graphs of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of
+/// the sites. Sites that are not loads have no result. `tell` receives the share of finished work.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of loads and
 /// a logarithm. Regular traces take less. Each constant address adds time linear in the unique path

@@ -21,7 +21,7 @@ pub(super) enum Touch {
     Bulk(u32),
     /// A call to the host, which may write to any memory.
     Host,
-    /// A call through a table that may hold functions of the host.
+    /// A call through a table that may contain functions of the host.
     MaybeHost,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Codes<'a> {
     module: &'a [u8],
     types: Types<'a>,
     known: RefCell<FxHashMap<FuncId, Option<Rc<Code<'a>>>>>,
-    /// Whether tables may hold functions of the host.
+    /// Whether tables may contain functions of the host.
     host_in_tables: bool,
 }
 
@@ -109,8 +109,8 @@ pub(super) struct Bytes {
 }
 
 /// Returns whether an access makes bytes at a known distance available. `Some(false)` means that it
-/// makes them unavailable, `None` that it does not affect them. `from` is the address of the first
-/// byte minus the address of the access.
+/// makes them unavailable. `None` means that it does not affect them. `from` is the address of the
+/// first byte minus the address of the access.
 pub(super) fn relation(access: &Access, from: i128, bytes: u64) -> Option<bool> {
     let (from, length) = (from, i128::from(access.bytes));
     let to = from + i128::from(bytes);

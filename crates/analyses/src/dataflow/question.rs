@@ -88,8 +88,8 @@ pub(super) struct FactQuery<'a> {
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
-/// The time that a question takes for a block of a path trace, in comparison with summarising the
-/// block. Most of it goes to the calls that the function makes.
+/// The time that a question takes for a block of a path trace, relative to the time for summarising
+/// the block. Most of it goes to the calls that the function makes.
 const ASKED: u64 = 16;
 
 /// Returns the work of a question about a function, for a [`Meter`].

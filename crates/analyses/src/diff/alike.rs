@@ -6,8 +6,8 @@ use wasmparser::{Operator, Parser, Payload};
 
 /// The differences between two modules that are alike. Such modules have the same functions with
 /// the same types, locals, numbers of operators and control flow. So the k-th operator of a
-/// function corresponds to the k-th operator of that function in the other module, and the runs can
-/// be compared block by block.
+/// function corresponds to the k-th operator of that function in the other module. The runs can
+/// then be compared block by block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alike {
     /// The operators that differ, in the order of the code.

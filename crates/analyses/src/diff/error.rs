@@ -8,11 +8,10 @@ use afterimage_wpp::{PathError, TargetError};
 
 use afterimage_replay::steps::{CheckpointError, StepsError};
 
-/// The reason why two runs cannot be compared. `E` says why a segment of a path cannot be
-/// loaded.
+/// The reason why two runs cannot be compared. `E` is the error of loading a segment of a path.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError<E: Error + 'static> {
-    /// An execution cannot be followed.
+    /// A run cannot be followed.
     #[error(transparent)]
     Steps(#[from] StepsError<E>),
     /// A log cannot be read.

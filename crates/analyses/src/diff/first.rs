@@ -38,14 +38,14 @@ const KEPT: usize = 32;
 
 /// Finds where two runs first differ in control, a value, an address, or the host's actions.
 /// Returns `None` if they are the same to the end. Both must belong to one module, or to two
-/// modules that are [`alike`](super::alike). In that case `replaced` contains the operators that
-/// differ. For operators that change tables or drop a segment, the table or segment itself is not
-/// compared.
+/// modules that are [`alike`](super::alike). `replaced` contains the operators that differ between
+/// the modules. For operators that change tables or drop a segment, the table or segment itself is
+/// not compared.
 ///
 /// Takes twice as long as following both runs up to the difference.
 ///
 /// # Errors
-/// If either execution cannot be followed.
+/// If either run cannot be followed.
 pub fn first_difference<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
@@ -88,7 +88,7 @@ where
         let went = (first && sides.0.advance()?, second && sides.1.advance()?);
         match went {
             (false, false) if first && second => return Ok(None),
-            // One execution has ended, and the other continues.
+            // One run has ended, and the other run continues.
             (false, _) if first => break,
             (_, false) if second => break,
             _ => {}

@@ -4,7 +4,7 @@
 //! So the steps of the operators are hashed instead of the registers. The result does not depend on
 //! how the path is cut into nodes, which may differ between two recordings. Blocks, values and
 //! accesses are hashed separately, each in the order of the run. If two runs have equal numbers
-//! after the same block, they did the same up to that block, unless two 128-bit hashes collide.
+//! after the same block, they acted equally up to that block, unless two 128-bit hashes collide.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -59,11 +59,11 @@ pub(super) struct Folded {
 struct FoldedRegister {
     inst: u32,
     register: u32,
-    /// Whether the register holds a vector.
+    /// Whether the register contains a vector.
     wide: bool,
 }
 
-/// The registers to fold when a node is executed. They hold results, and the operands of
+/// The registers to fold when a node is executed. They contain results, and the operands of
 /// instructions without results.
 #[derive(Debug, Default)]
 struct Template {

@@ -1,8 +1,8 @@
 //! Compares two runs of one program, or of two programs that are [`alike`], and finds where
 //! they first differ.
 //!
-//! The machine follows both runs side by side, block by block. While both take the same path,
-//! the k-th value, address or host call of one has a counterpart in the other, so the first
+//! The machine follows both runs side by side, block by block. While both take the same path, the
+//! k-th value, address or host call of one run corresponds to that of the other run. So the first
 //! difference is exact. The comparison of values ends where the paths diverge. Output is compared
 //! byte by byte.
 //!

@@ -45,21 +45,22 @@ pub struct Written {
 pub struct Outputs {
     /// The first difference for each file descriptor, ascending; empty if there is none.
     pub differences: Vec<OutputDifference>,
-    /// Whether either execution wrote any output.
+    /// Whether either run wrote any output.
     pub any: bool,
 }
 
 /// The number of bytes of a line to keep.
 const KEPT: usize = 120;
 
-/// Finds where the output of two WASI programs first differs. Output is what `fd_write` wrote, in
-/// the order of the calls. (File descriptors are identified by their numbers alone.)
+/// Finds where the output of two WASI programs first differs. Output consists of the bytes that
+/// `fd_write` wrote, in the order of the calls. File descriptors are identified by their numbers
+/// alone.
 ///
-/// Takes as long as following both runs to their ends. Memory holds the two machines and the
-/// output that only one execution has written so far.
+/// Takes as long as following both runs to their ends. Needs memory for the two machines and for
+/// the output that only one run has written so far.
 ///
 /// # Errors
-/// If either execution cannot be followed.
+/// If either run cannot be followed.
 pub fn output_differences<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
@@ -71,7 +72,7 @@ where
     let mut streams = BTreeMap::<u32, Stream>::new();
     let (mut first, mut second) = (true, true);
     while first || second {
-        // The execution with the earlier time takes the next step.
+        // The run with the earlier time takes the next step.
         let (ta, tb) = (sides.0.time(), sides.1.time());
         if first && (ta <= tb || !second) {
             first = sides.0.advance(|chunk| take(&mut streams, chunk, false))?;
@@ -102,9 +103,9 @@ fn take(streams: &mut BTreeMap<u32, Stream>, chunk: Chunk, second: bool) {
 /// The output of both runs to one descriptor.
 #[derive(Default)]
 struct Stream {
-    /// The output that one execution has written and the other has not written yet.
+    /// The output that one run has written and the other run has not written yet.
     ahead: VecDeque<Written>,
-    /// The number of bytes of the first chunk that the other execution has also written.
+    /// The number of bytes of the first chunk that the other run has also written.
     seen: usize,
     /// Whether the second run is ahead.
     second: bool,
@@ -127,7 +128,7 @@ impl Stream {
         let mut at = 0;
         while at < chunk.bytes.len() {
             let Some(other) = self.ahead.front() else {
-                // This execution is ahead now.
+                // This run is ahead now.
                 self.second = second;
                 self.seen = at;
                 self.ahead.push_back(chunk);

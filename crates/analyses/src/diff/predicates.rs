@@ -1,10 +1,10 @@
-//! Ranks values by how well they separate failing executions from passing ones.
+//! Ranks values by how well they separate failing runs from passing runs.
 //!
 //! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug
-//! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate says
-//! that some value had a given sign, or that some value was outside the range of a passing
-//! execution. Predicates are left out if they say only that their statement was executed, or if
-//! their Increase(P) is not positive. Like lines, predicates are ranked by Ochiai's coefficient.
+//! isolation", 2005, sections 2 and 3), each statement is a site with predicates. A predicate
+//! states that some value had a given sign, or was outside the range of a passing run. Predicates
+//! are left out if they state only that their statement was executed, or if their Increase(P) is
+//! not positive. Like lines, predicates are ranked by Ochiai's coefficient.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::ranges::{Number, Range};
 use crate::matching::StatementSite;
 
-/// A predicate that holds in an execution if some value of the statement satisfies it.
+/// A predicate on the values of a statement. It holds in a run if some value satisfies it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Predicate {
     /// Some value is less than 0.
@@ -29,32 +29,31 @@ pub enum Predicate {
     Below(Number),
 }
 
-/// A statement, with the predicate on its values that separates executions best.
+/// A statement, with the predicate on its values that best separates failing from passing runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedValue {
     /// The place of the statement.
     pub place: StatementSite,
-    /// The predicate on the statement's values that separates executions best.
+    /// The predicate on the statement's values that best separates the runs.
     pub predicate: Predicate,
     /// Whether the statement's values are truth values.
     pub is_truth: bool,
-    /// The number of failing executions in which the predicate holds.
+    /// The number of failing runs in which the predicate holds.
     pub failing: usize,
-    /// The number of passing executions in which the predicate holds.
+    /// The number of passing runs in which the predicate holds.
     pub passing: usize,
     /// Ochiai's coefficient of the predicate.
     pub score: f64,
-    /// The number of failing and of passing executions in which the statement was executed.
+    /// The numbers of failing and of passing runs that executed the statement.
     pub executed: [usize; 2],
 }
 
-/// Executions, each represented by the ranges of its statements' values.
+/// Runs, each represented by the ranges of its statements' values.
 type Executions = [BTreeMap<StatementSite, Range>];
 
-/// Ranks statements by how well a predicate on their values separates failing executions from
-/// passing ones. A statement is ranked by its best predicate. It is included only if failures are
-/// more frequent where the predicate holds than where the statement was executed. O(statements ·
-/// executions²).
+/// Ranks statements by how well a predicate on their values separates failing runs from passing
+/// runs. A statement is ranked by its best predicate. It is included only if failures are more
+/// frequent where the predicate holds than where the statement was executed. O(statements · runs²).
 pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValue> {
     let mut places: Vec<StatementSite> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
     places.sort_unstable();
@@ -72,7 +71,8 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     let of = |row: &RankedValue| (row.failing, row.passing);
     rows.sort_by(|x, y| {
         let order = telling(of(y), of(x));
-        // A statement says more if passing executions also execute it but produce different values.
+        // A statement is more informative if passing runs also execute it but produce different
+        // values.
         order
             .then(y.executed[1].cmp(&x.executed[1]))
             .then(x.place.cmp(&y.place))
@@ -80,7 +80,7 @@ pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValu
     rows
 }
 
-/// Returns the predicate of a statement that separates the executions best.
+/// Returns the predicate of a statement that best separates the runs.
 fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
     let of = |executions: &Executions| -> Vec<Range> {
         let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));
@@ -113,8 +113,8 @@ fn best(place: StatementSite, passing: &Executions, failing: &Executions) -> Opt
             _ => Some(next),
         },
     )?;
-    // Liblit's Increase compares two shares of failing executions: among the executions where the
-    // predicate holds, and among the executions where it was observed.
+    // Liblit's Increase compares two shares of failing runs: among the runs where the predicate
+    // holds, and among the runs where it was observed.
     let increases = counts.0 * (executed[0] + executed[1]) > executed[0] * (counts.0 + counts.1);
     increases.then_some(RankedValue {
         place,
@@ -195,8 +195,8 @@ mod tests {
                 )
             })
             .collect();
-        // Statement 2 produced the same value in all executions. Statement 4 says no more than that
-        // it was executed.
+        // Statement 2 produced the same value in all runs. The values of statement 4 add nothing to
+        // the fact that it was executed.
         assert_eq!(
             told,
             [

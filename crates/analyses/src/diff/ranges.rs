@@ -21,7 +21,7 @@ pub enum Number {
     Integer(i64),
     /// A floating-point number.
     Float(f64),
-    /// Whether a test held, or a branch was taken.
+    /// Whether a test succeeded, or a branch was taken.
     Truth(bool),
 }
 

@@ -1,35 +1,35 @@
-//! Ranks lines by how well they separate failing executions from passing ones.
+//! Ranks lines by how well they separate failing runs from passing runs.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use afterimage_profile::Line;
 
-/// A line, with the numbers of failing and of passing executions in which the line ran.
+/// A line, with the numbers of failing and of passing runs that executed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedLine {
     /// The line.
     pub line: Line,
-    /// The number of failing executions in which the line ran.
+    /// The number of failing runs that executed the line.
     pub failing: usize,
-    /// The number of passing executions in which the line ran.
+    /// The number of passing runs that executed the line.
     pub passing: usize,
-    /// Ochiai's coefficient. It is 1 if the line ran in exactly the failing executions, and 0 if it
-    /// ran in none of them.
+    /// Ochiai's coefficient. It is 1 if exactly the failing runs executed the line, and 0 if none
+    /// of them did.
     pub score: f64,
-    /// The numbers of arrivals at the line, in all failing and in all passing executions.
+    /// The numbers of arrivals at the line, in all failing and in all passing runs.
     pub arrivals: [u64; 2],
 }
 
-/// Ranks lines by how well they separate failing executions from passing ones, the most suspicious
-/// first. Lines that ran in no failing execution are left out. An execution is represented by the
-/// number of arrivals at each line.
+/// Ranks lines by how well they separate failing runs from passing runs, the most suspicious first.
+/// Lines that no failing run executed are left out. A run is represented by the number of arrivals
+/// at each line.
 ///
 /// The measure is Ochiai's coefficient, `ef / √((ef + nf) · (ef + ep))`. Abreu, Zoeteweij and van
 /// Gemund (2007, section 4) found it the best of the usual measures. Here `ef` and `ep` are the
-/// numbers of failing and passing executions in which the line ran, and `nf` is the number of
-/// failing executions in which it did not. The order is computed in integers, and `score` is only
-/// for display. O(lines · executions).
+/// numbers of failing and passing runs that executed the line, and `nf` is the number of failing
+/// runs that did not. The order is computed in integers, and `score` is only for display. O(lines ·
+/// runs).
 pub fn rank_lines(
     passing: &[BTreeMap<Line, u64>],
     failing: &[BTreeMap<Line, u64>],

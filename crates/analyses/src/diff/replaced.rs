@@ -1,5 +1,5 @@
-//! Compares the results of operators that replaced others with the results that the original
-//! operators would have had.
+//! Compares the results of replacing operators with the results that the replaced operators would
+//! have had.
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -116,8 +116,8 @@ impl Handing {
     fn flush(&mut self) {
         let next = self.empty.try_recv().unwrap_or_default();
         let batch = std::mem::replace(&mut self.batch, next);
-        // The other thread lives until this thread ends, unless it panics. Joining it resumes that
-        // panic.
+        // The other thread lives until this thread ends, unless the other thread panics. Joining it
+        // resumes that panic.
         let _ = self.full.send(batch);
     }
 }

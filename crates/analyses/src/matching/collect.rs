@@ -30,8 +30,8 @@ pub struct Sketched {
     pub places: Vec<StatementSite>,
     /// The total number of executions of all statements.
     pub executed: u64,
-    /// The statement of each operator in each context. Without contexts, the first number stands
-    /// for the function, numbered in the order of entry.
+    /// The statement of each operator in each context. Without contexts, the first number is the
+    /// function's number in the order of entry.
     pub(super) numbers: FxHashMap<(u32, OpId), u32>,
     /// The context of each statement.
     pub(super) contexts: Vec<u32>,
@@ -158,8 +158,8 @@ impl Take for Sketches {
 /// Follows a run from beginning to end and sketches every statement, on another thread if possible.
 /// Jumps and returns are not sketched, because they have no values.
 ///
-/// Time is linear in the run. Memory holds the machine, as many bytes again as the guest writes to,
-/// and 1,000 to 2,000 bytes for each executed statement of the program.
+/// Time is linear in the run. Needs memory for the machine, one more byte for each byte that the
+/// guest writes to, and 1,000 to 2,000 bytes for each executed statement.
 ///
 /// # Errors
 /// If the run cannot be followed.

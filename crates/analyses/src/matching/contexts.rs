@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 
 /// The largest number of calls in a context.
 const DEEPEST: u32 = 24;
-/// The upper bound for the limit on the operators of all contexts together. The limit itself is
-/// [`TIMES`] times the number of the program's operators.
+/// All contexts together may have [`TIMES`] times as many operators as the program, but at most
+/// this many.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// The lower bound for that limit.
+/// All contexts together may always have this many operators.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.

@@ -388,7 +388,7 @@ impl Moves {
 }
 
 /// Finds the objects that have moved. Their loads and stores step from address to address in the
-/// same way in both versions, but from different first addresses.
+/// same way in both versions, but start at different addresses.
 fn moves(versions: [&Version; 2], matching: &Matching) -> Moves {
     let mut moves: HashMap<u64, Moved> = HashMap::new();
     for (b, found) in versions[1].statements.iter().zip(&matching.of_b) {

@@ -11,7 +11,7 @@ use super::take::{Collected, ComparedValue, Take, Taken};
 pub(super) struct Kept {
     /// A hash of all values from the beginning of the stretch to this execution.
     pub hash: u64,
-    /// The compared value, which is equal in both versions if the statements do the same.
+    /// The compared value, which is equal in both versions if the statements do the same thing.
     pub compared: u64,
     pub value: u64,
     pub time: u64,
@@ -35,8 +35,8 @@ pub(super) struct Stretch {
 /// A receiver of values that keeps executions of chosen statements.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
-    /// The watched statements by context and place. `others` has the watched statements by place,
-    /// for all other contexts.
+    /// The watched statements by context and place. For all other contexts, `others` has the
+    /// watched statements by place.
     numbers: FxHashMap<(u32, StatementSite), u32>,
     others: FxHashMap<StatementSite, u32>,
     watched: Vec<Watched>,

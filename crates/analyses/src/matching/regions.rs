@@ -24,11 +24,11 @@ const LONGEST: usize = 300;
 /// The number of the first version's executions to keep before a stretch's first anchor and after
 /// its last anchor.
 const ROOM: usize = 48;
-/// The number of the first version's executions between removals of those that no stretch needs.
+/// When this many executions of the first version are in no stretch, the older ones are removed.
 const FORGET: usize = 4 * ROOM;
 /// The largest number of executions in the counterpart of a stretch after its first anchor.
 const FIRST: usize = 3000;
-/// Four times the number of the second version's kept executions after which no stretch is added.
+/// No stretch is added once a quarter of this number of the second version's executions is kept.
 const KEPT: usize = 1 << 24;
 
 /// A stretch of the second run.
@@ -38,7 +38,7 @@ struct Stretch {
     /// is `None` if the stretch ended because it was too long.
     from: (u32, u64),
     to: Option<(u32, u64)>,
-    /// The stretch's range of the kept executions.
+    /// The stretch's range in the kept executions.
     executed: Range<usize>,
 }
 
@@ -46,7 +46,7 @@ struct Stretch {
 #[derive(Debug)]
 struct Counterpart {
     stretch: usize,
-    /// The counterpart's range of the kept executions.
+    /// The counterpart's range in the kept executions.
     executed: Range<usize>,
     /// The range of executions that certainly belong to the counterpart.
     sure: Range<usize>,

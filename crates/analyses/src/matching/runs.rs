@@ -55,7 +55,7 @@ where
     match_runs_by(versions, names, runs, Trial::default())
 }
 
-/// The options for matching two runs while fitting weights or measuring.
+/// The options for matching two runs in order to fit weights or measure accuracy.
 #[derive(Default)]
 pub struct Trial<'t> {
     /// The weight of each feature.

@@ -31,7 +31,8 @@ pub struct Suspect {
 /// The least likelihood at which a match is accepted as the counterpart.
 const LIKELY: f32 = 0.5;
 /// The least number of wrong statements that must depend on a suspect. In bzip2, Lua and zstd at
-/// -O2, where nothing is wrong, one dependent statement seems wrong for 11, 31 and 21 computations.
+/// -O2, where nothing is wrong, 11, 31 and 21 computations have one dependent statement that seems
+/// wrong.
 const WRONG: usize = 3;
 /// The largest number of dependent statements to examine for one suspect.
 const FOLLOWED: usize = 256;
@@ -45,8 +46,8 @@ const FOLLOWED: usize = 256;
 /// different values, come before all others.
 ///
 /// A wrong operator shows this pattern if its result was wrong from the first execution on (Zhang
-/// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes in
-/// different steps, later results are the same again.
+/// and Gupta 2005, section 6.2: statements that match nothing). If an optimiser only computes a
+/// value in different steps, later results are the same again.
 ///
 /// O(statements), plus a bounded number of dependent statements for each candidate. `matched` must
 /// belong to `versions`.

@@ -16,8 +16,8 @@ pub struct StatementSite {
 /// The values of an execution that are compared or shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparedValue {
-    /// A value that is equal in both versions if the statements do the same. For a test or branch,
-    /// 0 if its outcome equals the outcome of its first execution, otherwise 1.
+    /// A value that is equal in both versions if the statements do the same thing. For a test or
+    /// branch, 0 if its outcome equals the outcome of its first execution, otherwise 1.
     pub compared: u64,
     /// The value to show to users.
     pub value: u64,

@@ -1,11 +1,11 @@
 //! Judges matches against the line tables of both versions.
 //!
 //! A statement of the second version has a *true counterpart* if the first version executed a
-//! statement that comes from the same position and does the same. A true counterpart is of the same
-//! kind, and if it computes or compares, it has the same operator. It also shares some value with
-//! the statement, or some difference between consecutive values, since addresses may have moved. A
-//! computation that an optimiser replaced by a different computation has no true counterpart. A
-//! match is correct if it comes from the same position.
+//! statement that comes from the same position and does the same thing. A true counterpart is of
+//! the same kind. If it computes or compares, it also has the same operator. It shares some value
+//! with the statement, or some difference between consecutive values, since addresses may have
+//! moved. A computation that an optimiser replaced by a different computation has no true
+//! counterpart. A match is correct if it comes from the same position.
 //!
 //! A *position* is a file, line and column in an instance of a function, reached through the same
 //! inlined calls. A line of generic code is compiled once for each combination of types, and each
@@ -208,8 +208,8 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
 pub struct Judged<'a> {
     /// The statement's position.
     pub position: Option<Position<'a>>,
-    /// Whether the first version executed a statement that does the same and comes from the same
-    /// line and column, in any instance.
+    /// Whether the first version executed a statement that does the same thing and comes from the
+    /// same line and column, in any instance.
     pub of_column: bool,
     /// Whether the statement is matched with a statement from the same line and column in any
     /// instance.

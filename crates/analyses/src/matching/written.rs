@@ -14,8 +14,8 @@ const KEPT: usize = 16;
 
 type Words = Labels<CHUNK, CHUNKS>;
 
-/// Holds the last writer of each word of the first memory while a run is followed. For each
-/// statement, also holds the writers of the first word of each of its reads. One word is enough
+/// Tracks the last writer of each word of the first memory while a run is followed. For each
+/// statement, also keeps the writers of the first word of each of its reads. One word is enough
 /// evidence for a match.
 #[derive(Debug)]
 pub(super) struct Written {
@@ -190,8 +190,8 @@ mod tests {
                     Step::Copy(from, to, length) => {
                         written.copy(range(from, length), range(to, length));
                         let before = words.clone();
-                        // Goes byte by byte, from the last to the first. A word gets the writer of
-                        // the byte from which its first byte is copied.
+                        // Copies byte by byte, from the last to the first. A word gets the writer
+                        // of the byte from which its first byte is copied.
                         for byte in (0..length).rev() {
                             let word = (to + byte) / 4;
                             match before.get(&((from + byte) / 4)) {

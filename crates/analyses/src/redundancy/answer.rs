@@ -7,11 +7,11 @@ use afterimage_replay::steps::AccessSite;
 /// The number of redundant executions of an operator.
 ///
 /// *An execution of a load* is redundant if an earlier load or store of a single value covered all
-/// its bytes, and no store, bulk operation or host call has written any of them since. Its source
-/// is the latest access of this kind.
+/// its bytes. No store, bulk operation or host call may have written any of these bytes since. The
+/// source is the latest load or store of this kind.
 ///
 /// *An execution of a pure operator* is redundant if the last computation of its expression in the
-/// same call had the same operands, bit for bit. Its source is the operator of that computation.
+/// same call had the same operands, bit for bit. The source is the operator of that computation.
 /// Two operators of a function have the same expression if they are equal, including immediates,
 /// and their operands are the same values, constants or expressions in the same order. (In an
 /// expression with more than eight distinct leaves, the operands of the operator count as leaves.)
@@ -29,7 +29,7 @@ pub struct OperatorRedundancy {
     pub within: u64,
     /// The sources, most frequent first.
     pub sources: Vec<OperatorSource>,
-    /// The ways that the value took from a source to the operator, most frequent first.
+    /// The ways of values from sources to the operator, most frequent first.
     pub ways: Vec<Way>,
     /// The paths in which the operator was executed, sorted by the number of redundant executions,
     /// largest first.
@@ -47,8 +47,7 @@ pub struct OperatorSource {
     pub times: u64,
 }
 
-/// The way that a value takes to an operator, given as the Ball–Larus paths of the source and of
-/// the operator.
+/// The way of a value from a source to an operator, given as the Ball–Larus paths of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The path in which the operator was executed.

@@ -25,11 +25,11 @@ pub(super) struct Computed {
     pub same: bool,
 }
 
-/// The last computation of each expression in the innermost call to its function. Also holds the
+/// The last computation of each expression in the innermost call to its function. Also keeps
 /// entries of callers that may be needed again.
 ///
 /// Invariant: an expression's entry for an open call is either in the expression's slot or in
-/// `before`, which is in the order of the calls.
+/// `before`. The entries in `before` are in the order of the calls.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     latest: Vec<Latest>,

@@ -15,8 +15,8 @@ use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 
 /// Follows a run and finds how redundant its loads are.
 ///
-/// Time is linear in the run. Memory is linear in the memory that the guest touches. For up to 16
-/// MiB, each byte takes eight bytes. The rest is stored in packed form, which is smaller if
+/// Time is linear in the run. Memory is linear in the memory that the guest touches. The first 16
+/// MiB need eight bytes per byte. The records of the rest are packed, and take less space if
 /// accesses are regular.
 ///
 /// # Errors

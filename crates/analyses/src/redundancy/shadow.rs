@@ -17,7 +17,7 @@ const LAYERS: usize = LONGEST as usize;
 /// An access that makes a byte available: `when << 32 | place << 6 | reach << 1 | more`.
 ///
 /// `reach` is the number of bytes of the access, from this byte on, that have not been written
-/// since. It is at least 1. `more` says that older accesses reach further. A record of zero means
+/// since. It is at least 1. `more` is set if older accesses reach further. A record of zero means
 /// no access.
 type Record = u64;
 

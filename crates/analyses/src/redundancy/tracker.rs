@@ -140,7 +140,7 @@ mod tests {
         ]
     }
 
-    /// The counts for a load. `sums` holds all executions, redundant executions, and redundant
+    /// The counts for a load. `sums` counts all executions, redundant executions, and redundant
     /// executions with a source in the same activation.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Count {

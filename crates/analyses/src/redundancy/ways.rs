@@ -18,8 +18,7 @@ pub(super) struct Ways {
     from: FxHashMap<(u32, Source), u64>,
 }
 
-/// A source of a value, given by its place and by whether it belongs to the same execution of the
-/// path.
+/// The place of a value's source, and whether the source belongs to the same execution of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Source {
     place: u32,

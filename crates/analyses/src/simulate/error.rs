@@ -5,7 +5,7 @@ use std::error::Error;
 use afterimage_profile::ProfileError;
 use afterimage_replay::steps::StepsError;
 
-/// The reason why a run cannot be simulated. `E` says why a segment of its path cannot be loaded.
+/// The reason why a run cannot be simulated. `E` is the error of loading a segment of its path.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError<E: Error + 'static> {
     /// The run cannot be followed.

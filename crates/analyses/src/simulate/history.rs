@@ -63,7 +63,7 @@ fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
 
 impl StoredSimulation {
     /// Passes the history of a site to `each`, in the longest possible runs, until `each` returns a
-    /// break. `site` is the site's number in the summary. Memory holds the misses of one epoch.
+    /// break. `site` is the site's number in the summary. Needs memory for the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged.

@@ -1,8 +1,8 @@
 //! Simulates branch predictors and caches. The machine follows a run, and the models receive its
 //! branches and memory accesses.
 //!
-//! There are three kinds of *branch*. A `br_if` or an `if` has a direction, which says whether the
-//! condition was true. A `br_table` has a target. A call through a table or a reference has a
+//! There are three kinds of *branch*. A `br_if` or an `if` has a direction, depending on whether
+//! the condition was true. A `br_table` has a target. A call through a table or a reference has a
 //! callee. (An `if` whose two directions lead to the same place does not count.) An *access* is a
 //! load, a store or a bulk operator of linear memory. Locals, globals and the operand stack count
 //! as registers, because compiled code mostly keeps them there. Accesses by the host are left out.

@@ -10,7 +10,7 @@ use afterimage_profile::{Line, OwnFunctions, ProfileError, Source};
 use afterimage_replay::steps::{OperatorPlace, Operators};
 use serde::{Deserialize, Serialize};
 
-/// The kind of place that each row stands for.
+/// The kind of place that each row describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissesBy {
@@ -47,7 +47,7 @@ pub enum MissesPlace {
 /// The misses at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissesRow {
-    /// The place that the row is about.
+    /// The place that the row describes.
     pub place: MissesPlace,
     /// The executions and misses of all sites at the place.
     pub tally: Tally,
@@ -85,7 +85,7 @@ impl MissRows {
     }
 }
 
-/// Returns the rows of [`MissRows::new`], also if there are none.
+/// Like [`MissRows::new`], but returns no rows if nothing in the shown code was executed.
 fn miss_rows(
     summary: &Summary,
     operators: &Operators<'_>,

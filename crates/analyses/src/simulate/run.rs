@@ -1,4 +1,4 @@
-//! Follows a run and feeds models.
+//! Follows a run and feeds the models.
 
 use std::error::Error;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + S
 
 /// Simulates a run for all specs at once, and passes on histories epoch by epoch. `stops` gives the
 /// position of each open activation at the end of the run. If the recording was cut off, the
-/// simulation goes as far as the log. The summaries contain the number of blocks reached. Memory
+/// simulation ends where the log ends. The summaries contain the number of blocks reached. Memory
 /// does not depend on the length of the run.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ pub enum StoredError {
     /// A simulation's history is damaged.
     #[error("{simulation}: {error}; simulate it again with --again")]
     History {
-        /// The simulation, which is also the name of its section.
+        /// The text of the simulation's specification, which also names its section.
         simulation: String,
         /// The fault in the history.
         error: HistoryError,
@@ -25,7 +25,7 @@ pub enum StoredError {
     /// Parts of a simulation are inconsistent.
     #[error("{simulation}: {what}; simulate it again with --again")]
     Inconsistent {
-        /// The simulation, which is also the name of its section.
+        /// The text of the simulation's specification, which also names its section.
         simulation: String,
         /// The inconsistency, as a clause.
         what: &'static str,
@@ -224,8 +224,8 @@ impl StoredSimulation {
 
     /// Passes the misses of a site to `each`, epoch by epoch. `each` receives the number of earlier
     /// executions, the counts in the epoch, and the executions that missed, numbered from the
-    /// beginning of the run. Epochs without executions of the site are skipped. Memory holds the
-    /// misses of one epoch.
+    /// beginning of the run. Epochs without executions of the site are skipped. Needs memory for
+    /// the misses of one epoch.
     ///
     /// # Errors
     /// If the history is damaged, or `each` fails.
@@ -251,8 +251,7 @@ impl StoredSimulation {
             let read = found.misses(before, &mut misses);
             read.map_err(|error| self.damaged(error))?;
             sum = sum.plus(found.tally);
-            // Bounds the number of executions by the number in the summary, which is itself
-            // bounded.
+            // The number in the summary bounds the number of executions, and is itself bounded.
             if sum.executions > expected.executions {
                 return Err(inconsistent().into());
             }

@@ -24,7 +24,7 @@ pub struct SimulationsReport {
 /// `None` if the file has no simulations or no readable path. `progress` receives the number of
 /// blocks executed so far.
 ///
-/// Takes as long as simulating again.
+/// Takes as long as the simulations themselves.
 pub fn verify_simulations(
     file: &TraceFile,
     program: &Program,
@@ -66,13 +66,13 @@ pub enum Followed {
     Whole,
     /// The run was not followed, because of a limit. This is not a fault of the recording.
     Refused(String),
-    /// A law was violated.
+    /// The run cannot be followed, or contradicts the recording.
     Wrong(String),
 }
 
 /// Follows a run along the path in the file, and compares every branch with the path and every host
 /// call with the log. Returns `None` if the file has no readable path, or if parts were left out of
-/// the path. Not needed if another check follows the run.
+/// the path. This check is not needed if another check follows the run.
 pub fn verify_followed(
     file: &TraceFile,
     program: &Program,

@@ -46,7 +46,7 @@ impl Model {
 pub(super) struct Watch {
     pub models: Vec<Model>,
     pub plan: Rc<NodePlan>,
-    /// Whether the node was executed to its end, and thus to its call through a table.
+    /// Whether the node was executed to its end, so that its call through a table was made.
     calls: bool,
 }
 

@@ -23,8 +23,8 @@ pub fn of_execution(execution: &Execution) -> Option<Criterion> {
 }
 
 /// Returns the criterion for one operand of a statement's execution, by its number from 0. For a
-/// constant, the criterion is the place to which it was moved. Returns `None` if there is no such
-/// operand.
+/// constant, the criterion covers only the blocks through which it was moved. Returns `None` if
+/// there is no such operand.
 pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Option<Criterion> {
     let statement = execution.statement?;
     let operands = statement.operands(code);

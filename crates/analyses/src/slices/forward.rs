@@ -12,9 +12,9 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The number of nodes to follow before they are processed.
 const NODES: usize = 1 << 19;
 
-/// Computes the forward dynamic slice from criteria, that is, the executions with backward slices
-/// that contain a criterion. Follows the run from the checkpoint before the first criterion to its
-/// end.
+/// Computes the forward dynamic slice from criteria. It consists of the executions whose backward
+/// slices contain a criterion. Follows the run from the checkpoint before the first criterion to
+/// its end.
 ///
 /// Time is linear in the blocks executed after that checkpoint. Needs the guest's memory.
 ///
@@ -32,8 +32,8 @@ where
     Ok(influence(run, log, follows, criteria)?.0)
 }
 
-/// Like [`forward`], but also returns, in order, the data that depends on the criteria and that the
-/// host read: for example, output.
+/// Like [`forward`], but also returns the data that the host read and that depends on the criteria,
+/// such as output. The data is in the order of the reads.
 ///
 /// # Errors
 /// As for [`forward`].

@@ -1,9 +1,9 @@
 //! Computes slices, that is, the dependences or the dependents of an execution.
 //!
-//! A slice consists of executions, not of statements, and only this run decides what belongs to it
-//! (Agrawal and Horgan 1990, the third approach; Zhang and Gupta 2005, section 6.1). To compute a
-//! slice, the analysis follows the run from checkpoint to checkpoint, which needs the path and the
-//! log. Values are needed only to find executions by number.
+//! A slice consists of executions, not of statements, and depends on this run alone (Agrawal and
+//! Horgan 1990, the third approach; Zhang and Gupta 2005, section 6.1). To compute a slice, the
+//! analysis follows the run from checkpoint to checkpoint, which needs the path and the log. Values
+//! are needed only to find executions by number.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};

@@ -1,9 +1,9 @@
 //! Computes slices of limited depth from the stored values, without following the run.
 //!
 //! A [slice](super::backward) of limited depth must follow the run back to the place where a wanted
-//! value was made, even if it is only a few steps away. Here each step is looked up individually,
+//! value was made, even if only a few steps lead there. Here each step is looked up individually,
 //! so time depends only on the size of the slice. Some cases still require following the run,
-//! because the stored values do not describe them as slices do. Examples are bytes moved by
+//! because slices treat them differently from the stored values. Examples are bytes moved by
 //! `memory.copy`, atomic operators, tables that are written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -65,8 +65,8 @@ pub(super) struct Steps<'n, 'a> {
     tables: Option<bool>,
     follows: Follows,
     instances: HashMap<u64, Instance>,
-    /// The points because of which blocks were executed, by the time of the block. `None` means
-    /// that the run must be followed.
+    /// The points that led to the execution of each block, by the block's time. `None` means that
+    /// the run must be followed.
     deciders: HashMap<u64, Option<Vec<Point>>>,
     /// The dependences found for the current point.
     found: Vec<(Point, Dependence)>,
@@ -83,8 +83,8 @@ struct Near<'n, 'a> {
     marked: BTreeSet<(u64, Option<usize>)>,
 }
 
-/// Means that the run must be followed, because the stored values do not describe a case as slices
-/// do.
+/// Signals that the run must be followed, because slices treat a point differently from the stored
+/// values.
 pub(super) struct Left;
 
 /// The reason why a step was not taken.
@@ -279,7 +279,7 @@ impl<'n, 'a> Steps<'n, 'a> {
 
     /// Returns the direct dependences of a point.
     pub(super) fn of(&mut self, point: Point) -> Result<Vec<(Point, Dependence)>, Stop> {
-        // An earlier point may have been left in the middle.
+        // The search from an earlier point may have stopped halfway.
         self.found.clear();
         match point {
             Point::Inst(start, inst) => {
@@ -350,7 +350,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(Some((function, op, instance.time + position as u64)))
     }
 
-    /// Whether the stored values do not describe a point as slices do.
+    /// Whether slices treat a point differently from the stored values.
     fn is_left(&mut self, point: Point) -> Result<bool, Stop> {
         match point {
             Point::Inst(start, inst) => {
@@ -358,7 +358,7 @@ impl<'n, 'a> Steps<'n, 'a> {
                 let compiled = self.values.compiled(instance.node)?;
                 let insts = &compiled.code.insts;
                 let of = insts.get(inst).ok_or(Left)?;
-                // An atomic operator has several instructions, next to each other.
+                // The instructions of an atomic operator are next to each other.
                 let beside = [inst.checked_sub(1), Some(inst + 1)];
                 let mut beside = beside.into_iter().flatten().filter_map(|at| insts.get(at));
                 Ok(is_left(of.code) || beside.any(|other| other.op == of.op))
@@ -532,8 +532,8 @@ impl<'n, 'a> Steps<'n, 'a> {
     }
 
     fn controlled(&mut self, execution: &Execution) -> Result<(), Stop> {
-        // All statements of a block have the same deciders, which are found by going back through
-        // the activation.
+        // All statements of a block have the same deciders, which a search back through the
+        // activation finds.
         if !self.deciders.contains_key(&execution.time) {
             let points = match self.deciders_of(execution) {
                 Ok(points) => Some(points),

@@ -58,12 +58,11 @@ pub struct Nearest<L> {
 /// Finds the lines of the executions on which the given executions depend, nearest first.
 ///
 /// A data dependence has length 1 within a line and 3 between lines. All code that is not shown
-/// counts as one line. An address has length 10, a
-/// branch 30, and the address of a write 60. So values come before addresses, and addresses before
-/// branches, as in thin slices (Sridharan, Fink and Bodík 2007). The distance of a line is the
-/// shortest over all its executions (Dijkstra 1959). The search ends after `enough` lines. At most
-/// `most` executions are examined, each in about 10 µs. So time does not depend on the size of the
-/// slice.
+/// counts as a single line. An address has length 10, a branch 30, and the address of a write 60.
+/// So values come before addresses, and addresses before branches, as in thin slices (Sridharan,
+/// Fink and Bodík 2007). The distance of a line is the shortest over all its executions (Dijkstra
+/// 1959). The search ends after `enough` lines. At most `most` executions are examined, each in
+/// about 10 µs. So time does not depend on the size of the slice.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -124,7 +123,7 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
         }
         let found = match steps.of(point) {
             Ok(found) => found,
-            // A chain ends where the stored values do not describe the point as slices do.
+            // A chain ends where slices treat the point differently from the stored values.
             Err(Stop::Left) => continue,
             Err(Stop::Error(error)) => return Err(error),
         };

@@ -57,8 +57,8 @@ pub enum SliceAbout {
         /// The number of bytes.
         length: u64,
     },
-    /// The operator that killed the program, which trapped or is a call or throw. Allowed only for
-    /// backward slices by executions.
+    /// The operator at which the program was killed. It trapped, or is a call or throw. Allowed
+    /// only for backward slices by executions.
     Trap,
 }
 

@@ -14,8 +14,8 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// The precision of a slice, least precise first. Each slice is contained in the less precise
-/// slices.
+/// The precision of a slice, least precise first. A slice contains all slices that are more
+/// precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -73,9 +73,9 @@ impl Question {
     }
 }
 
-/// Converts a question about something other than a statement, such as the value of a variable, for
-/// slices by statements. The new question begins with the statements at most one dependence away,
-/// which are the producers of the value or, for a forward slice, its users. Its reach shrinks
+/// Converts a question about a value, such as the value of a variable, into a question about
+/// statements. The new question begins with the statements that produced the value or, for a
+/// forward slice, used it. These are at most one dependence away. The reach of the question shrinks
 /// accordingly.
 ///
 /// Takes as long as [`backward`] or [`forward`].

@@ -55,9 +55,9 @@ pub enum SavedError {
 /// Appends a slice to a file. The slice becomes part of the file with the commit.
 ///
 /// # Errors
-/// If the file cannot be written, the name is longer than 255 bytes, or the question is about more
-/// than 2^24 bytes of memory, about addresses from 2^34 on, or about a memory with a number above
-/// 64.
+/// If the file cannot be written or the name is longer than 255 bytes. Also fails if the question
+/// is about more than 2^24 bytes of memory, about addresses from 2^34 on, or about a memory with a
+/// number above 64.
 pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), SavedError> {
     if !is_bounded(&saved.question) {
         return Err(SavedError::TooLarge);

@@ -24,9 +24,9 @@ pub struct SlicesReport {
     pub slices: Vec<(String, u64)>,
 }
 
-/// Computes the slices stored in a file again and compares the results. Returns `None` if the file
-/// has no slices or no readable path. If the file's path has gaps, slices of other paths are
-/// skipped. `progress` receives the number of blocks processed so far.
+/// Recomputes the slices stored in a file and compares the results. Returns `None` if the file has
+/// no slices or no readable path. If the file's path has gaps, slices of other paths are skipped.
+/// `progress` receives the number of blocks processed so far.
 ///
 /// Takes as long as computing the slices did.
 pub fn verify_slices(

@@ -90,7 +90,7 @@ pub struct BranchOutcome {
     pub to: Option<BlockId>,
 }
 
-/// The reason why a place was not executed, and the dependences between place and reason.
+/// The reason why a place was not executed, with the steps that lead from the place to the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The steps from the place to the cause.
@@ -101,11 +101,11 @@ pub struct Absent {
 
 /// Finds out why blocks were not executed after a time.
 ///
-/// A block depends on edges of the control-flow graph (Ferrante, Ottenstein and Warren 1987). If
-/// the block where one of these edges begins was executed, the edge is a cause. Otherwise, the
-/// search continues with that block. Some blocks are reached whenever their function is entered.
-/// One example is the body of a loop that depends only on the loop's own end. For these blocks, the
-/// search continues with the calls to the function.
+/// A block depends on edges of the control-flow graph (Ferrante, Ottenstein and Warren 1987). An
+/// edge is a cause if the block where it begins was executed. Otherwise, the search continues with
+/// that block. Some blocks are reached whenever their function is entered. One example is the body
+/// of a loop that depends only on the loop's own end. For these blocks, the search continues with
+/// the calls to the function.
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,

@@ -36,7 +36,7 @@ impl BitsQuery {
             },
             At::Written { range, .. } => Self {
                 at,
-                // An empty range stands for a place outside memory, such as a global.
+                // An empty range represents a place outside memory, such as a global.
                 bits: match range.length {
                     0 => Some(bits),
                     length => Some(bits & low(8 * length)).filter(|bits| *bits != 0),

@@ -80,8 +80,7 @@ pub struct Made {
     /// The operand that is followed. `None` if there are no operands, or only constants that are
     /// not [`elsewhere`](Operand::elsewhere).
     pub followed: Option<usize>,
-    /// Whether the value was looked up in a constant table. In this case the operand is the
-    /// address.
+    /// Whether the value was looked up in a constant table. If so, the operand is the address.
     pub lookup: bool,
 }
 
@@ -117,8 +116,8 @@ pub enum Room {
 /// Among several operands, the chain follows the first in this list that exists:
 ///
 /// 1. Among the operands found to lead to host input, the operand on the shortest way to it. A
-///    chain examines at most a thousand links in total to find such ways. Ways are measured in
-///    computing operators.
+///    chain examines at most a thousand links in total to find such ways. The length of a way is
+///    its number of computing operators.
 /// 2. Among computed operands, the operand that was computed first.
 /// 3. An operand that is not a constant.
 ///
@@ -344,7 +343,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 
     /// Chooses a constant operand that was passed, returned, or set in another block, because a
-    /// decision led to it. Constants with a branch of their own come first, then returned
+    /// decision led there. Constants with a branch of their own come first, then returned
     /// constants.
     fn chosen_before(
         &self,
@@ -448,7 +447,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 }
 
-/// The kinds of operands, in the order in which they are preferred.
+/// The kinds of operands, preferred kinds first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Age {
     Computed,

@@ -21,8 +21,8 @@ pub struct DataPart {
 const SHOWN: usize = 16;
 
 /// Finds the part of a data segment that initialises bytes of memory. If several segments cover the
-/// first byte, the last segment counts. Returns `None` if no segment does, so that the bytes are
-/// zero. Time is linear in the size of the module.
+/// first byte, the last segment counts. Returns `None` if no segment does. The bytes are then zero.
+/// Time is linear in the size of the module.
 ///
 /// # Errors
 /// If the module cannot be read.

@@ -16,7 +16,7 @@ pub struct Digits {
     /// fill its width.
     plain: String,
     number: Number,
-    /// The highest degree to which a value can agree with this reading.
+    /// The highest possible agreement of a value with this reading.
     most: Agrees,
 }
 
@@ -59,7 +59,7 @@ impl Radix {
     }
 }
 
-/// The degree to which a value agrees with the digits.
+/// The agreement of a value with the digits, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Agrees {
     /// The value is an integer with the digits of a decimal number, or with those on one side of
@@ -125,8 +125,8 @@ impl Digits {
         })
     }
 
-    /// Returns the part of a decimal number at `position` in a string: the digits on one side of
-    /// its point, which may have been printed as an integer of their own. O(text).
+    /// Returns the part of a decimal number at `position` in a string. A part consists of the
+    /// digits on one side of the point, which may have been printed as a separate integer. O(text).
     pub fn part_around(text: &[u8], position: usize) -> Option<Self> {
         let whole = Self::around(text, position)?;
         if !matches!(whole.number, Number::Decimal { exponent: None, .. }) {
@@ -266,7 +266,7 @@ impl Digits {
     /// Returns how well a value agrees with the number, or `None` if it does not.
     pub(super) fn agrees(&self, ty: ValType, bits: Bits) -> Option<Agrees> {
         let agrees = self.agrees_as(ty, bits)?;
-        // The integer is not meant if the decimal number itself may be.
+        // An integer with the same digits agrees less than the decimal number itself.
         Some(agrees.min(self.most))
     }
 
@@ -355,7 +355,7 @@ impl Digits {
     /// Returns the 128-bit numbers that may have been printed, if this is an integer.
     pub(super) fn wide(&self) -> Vec<u128> {
         match self.number {
-            // Without a large low half, the halves might match by chance.
+            // If the low half is small, the halves might match by chance.
             Number::Integer {
                 magnitude,
                 is_negative,
@@ -412,8 +412,8 @@ fn unfilled(plain: &str) -> &str {
     }
 }
 
-/// Reads the number that begins with a digit at `at`. Returns its end, and its value if it is not
-/// too large.
+/// Reads the number that begins with a digit at `at`. Returns the number's end, and its value
+/// unless the value is too large.
 fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
     let after = |from: usize, is_part: fn(&u8) -> bool| {
         let rest = text.get(from..).unwrap_or_default();
@@ -479,7 +479,8 @@ fn read(text: &[u8], at: usize) -> (usize, Option<Number>) {
 }
 
 /// Reads a floating-point number in hexadecimal, as C's `%a` prints it, after its `0x`. Returns its
-/// end and its magnitude, or `None` if a double cannot hold it.
+/// end and its magnitude, or `None` if the text is malformed or a double cannot represent the
+/// number exactly.
 fn hexadecimal(text: &[u8], at: usize) -> Option<(usize, f64)> {
     let (mut mantissa, mut exponent, mut is_fraction) = (0u64, 0i32, false);
     let mut end = at;
@@ -502,7 +503,7 @@ fn hexadecimal(text: &[u8], at: usize) -> Option<(usize, f64)> {
     let end = begin + sign + digits.count();
     let written: i32 = std::str::from_utf8(&text[begin..end]).ok()?.parse().ok()?;
     let exponent = exponent.checked_add(written)?;
-    // Two steps, because the power alone may be too large or too small.
+    // Scales in two steps, because the power alone may be too large or too small.
     let powers = [exponent / 2, exponent - exponent / 2].map(|power| 2f64.powi(power));
     let number = powers
         .iter()

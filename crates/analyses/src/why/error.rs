@@ -28,7 +28,7 @@ pub enum WhyError {
 }
 
 impl WhyError {
-    /// Whether the answer needs more of the run to be built than is allowed.
+    /// Whether the answer requires building more of the run than is allowed.
     pub fn is_too_many(&self) -> bool {
         let of_values =
             |error: &ValuesError| matches!(error, ValuesError::Epoch(EpochFileError::TooMany(_)));

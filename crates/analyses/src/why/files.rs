@@ -1,4 +1,4 @@
-//! Tracks open files from the host calls.
+//! Tracks open files by following the host calls.
 
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ pub(super) enum Who {
     Opened(u64),
 }
 
-/// The open files, as far as the log shows them.
+/// The open files that the log shows.
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,

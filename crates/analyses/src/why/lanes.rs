@@ -61,9 +61,9 @@ impl Bytes {
     }
 }
 
-/// Finds the operand, 0 or 1, that holds some bytes of an operator's result, and the position of
-/// these bytes in the operand. `part` selects the bytes; `None` stands for all. Returns `None` if
-/// the bytes are computed, or come from several places.
+/// Finds the operand, 0 or 1, that contains some bytes of an operator's result, and the position of
+/// these bytes in the operand. `part` selects the bytes; `None` means all. Returns `None` if the
+/// bytes are computed, or come from several places.
 pub(super) fn moved(
     operator: Vector,
     immediate: u128,
@@ -140,9 +140,9 @@ pub(super) enum Loaded {
     Kept(Bytes),
 }
 
-/// Returns the origin of some bytes of a load's result. `part` selects the bytes; `None` stands for
-/// all. For bytes that the load set to zero, returns all bytes that it read. For bytes that extend
-/// a lane, returns the bytes of that lane.
+/// Returns the origin of some bytes of a load's result. `part` selects the bytes; `None` means all.
+/// For bytes that the load set to zero, returns all bytes that it read. For bytes that extend a
+/// lane, returns the bytes of that lane.
 pub(super) fn loaded(load: VectorLoad, lane: u64, part: Option<Bytes>) -> Loaded {
     let size = load.bytes() as u64;
     let Some(part) = part else {

@@ -8,8 +8,8 @@
 //! exception. [`Folder`] folds repetitions.
 //!
 //! [`Walk`] and [`Chain`] answer from the stored trace, in a fraction of a millisecond per link,
-//! without following the run. Only the bytes that the host read, such as output and paths, may
-//! require following the run from a checkpoint.
+//! without following the run. They may follow the run from a checkpoint only to find the bytes that
+//! the host read, such as output and paths.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};

@@ -19,7 +19,7 @@ pub(super) enum Choice {
     Address,
 }
 
-/// A computation, with the bits of its value that are in question. `None` stands for all.
+/// A computation, with the bits of its value that are in question. `None` means all bits.
 pub(super) type Part = (Computed, Option<u64>);
 
 /// A node of the search.
@@ -48,8 +48,9 @@ const INPUT: [&str; 9] = [
     "sock_recv",
 ];
 
-/// Finds the choices on the shortest way from some operands of an instruction to host input,
-/// counted in computing operators (Dijkstra). Returns `None` if no such way was found.
+/// Finds the choices on the shortest way from some operands of an instruction to host input
+/// (Dijkstra). The length of a way is its number of computing operators. Returns `None` if no such
+/// way was found.
 ///
 /// `left` is the number of links that may still be examined. The search gives up at 0, or when
 /// `room` is no longer [`Room::Looking`]. Calls `room` before each link.
@@ -155,7 +156,7 @@ fn way(items: &[Item], last: usize) -> Vec<(Part, Choice)> {
     choices
 }
 
-/// Whether an end is host input that the guest works on.
+/// Whether an end is host input that the guest processes, rather than a count or an error number.
 fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
     Ok(match end {
         End::Argument { .. } => true,

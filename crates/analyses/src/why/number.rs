@@ -27,10 +27,11 @@ pub struct Printed {
     pub spot: Spot,
 }
 
-/// The number of links back to examine, and the number of executions of nodes around the digits.
+/// The largest number of links to follow back, and of node executions to examine around the digits.
 const LOOKED_AT: u32 = 20_000;
 
-/// The number of links back to examine for a floating-point number, after an integer.
+/// The largest number of links to follow back for a floating-point number, once an integer is
+/// found.
 const LOOKED_AT_FOR_FLOAT: u32 = 1_000;
 
 /// A search for the value whose digits were printed.
@@ -40,7 +41,7 @@ pub struct NumberSearch<'s, 'v, 'a> {
     readings: &'s [Digits],
     is_library: &'s dyn Fn(Spot) -> Result<bool, WhyError>,
     room: &'s dyn Fn() -> Room,
-    /// The executions with constants from which digits were made, in the order of their distance.
+    /// The executions with constants from which digits were made, nearest first.
     constants: Vec<Instance>,
 }
 
@@ -70,9 +71,9 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
     /// different sign, and both are preferred to an integer with the digits of a decimal number.
     /// Constants of the code are skipped, since they may match by chance.
     ///
-    /// A library may print a floating-point number by making an integer with the same digits from
-    /// it. So a floating-point number is preferred to a nearer integer, as long as all such
-    /// integers are in library code.
+    /// To print a floating-point number, a library may first make an integer with the same digits.
+    /// So a floating-point number is preferred to a nearer integer, as long as all such integers
+    /// are in library code.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -184,17 +185,17 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
             }
         }
         match (integer, found) {
-            // A number of which the whole text was printed is preferred.
+            // A number whose whole text was printed is preferred.
             (None, Some((_, other))) => Ok(self.around()?.or(Some(other))),
             (integer, _) => Ok(integer),
         }
     }
 
     /// Finds the floating-point number that the functions around the digits worked on, the
-    /// innermost first. A function may make digits by comparing and counting (as
-    /// `flt2dec::strategy::dragon` of Rust does), and then no value leads from them to the number.
-    /// So the digits are constants of library code. The number counts only if all of its text was
-    /// printed: sign, digits and point. Functions around the first own code are not searched.
+    /// innermost first. A function may make digits by comparing and counting, as Rust's
+    /// `flt2dec::strategy::dragon` does. The digits are then constants of library code, and no
+    /// value leads from them to the number. The number counts only if all of its text was printed:
+    /// sign, digits and point. The search ends at the first code outside libraries.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -209,7 +210,7 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
                     return Ok(None);
                 }
                 left -= 1;
-                // What is before was searched as well.
+                // Everything before this node was searched as well.
                 if !seen.insert(at.start) {
                     break;
                 }

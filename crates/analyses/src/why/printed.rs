@@ -182,8 +182,8 @@ impl<'p> Printed<'p> {
     }
 }
 
-/// Finds the writer of the first byte of a range of memory that the host read in the call at the
-/// end of an execution.
+/// Finds the writer of the first byte of a range of memory. The host read the range in the call at
+/// the end of an execution.
 ///
 /// # Errors
 /// If the recording is damaged.
@@ -199,8 +199,8 @@ pub fn written_before(
 
 /// Finds the last writer of some bytes of memory before an instruction of an execution of a node.
 /// If several statements wrote parts, chooses the first part with a byte other than zero, or the
-/// first part if there is none. `held` contains the bytes, as far as they are known. Also returns
-/// whether there are several parts.
+/// first part if there is none. `held` contains the bytes that are known. Also returns whether
+/// there are several parts.
 ///
 /// # Errors
 /// If the recording is damaged.

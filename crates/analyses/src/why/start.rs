@@ -13,7 +13,7 @@ impl Walk<'_, '_> {
     /// the statement has no value.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or incomplete.
     pub fn start(&self, instance: Instance, statement: Statement) -> Result<Option<At>, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let inst = match statement.kind {

@@ -10,14 +10,14 @@ use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Move, StepBack, WhyError};
 use afterimage_replay::values::{Instance, RecordedValues};
 
-/// The range that stands for everything outside memory.
+/// The range that represents everything outside memory.
 const NOTHING: Range = Range {
     memory: 0,
     address: 0,
     length: 0,
 };
 
-/// Some bytes of a value, with the bits in question. `None` stands for all bits of the bytes.
+/// Some bytes of a value, with the bits in question. `None` means all bits of the bytes.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -37,7 +37,7 @@ impl Walk<'_, '_> {
     /// Follows a value back by one link. Takes a few look-ups in the trace.
     ///
     /// # Errors
-    /// If the trace is damaged or holds too little.
+    /// If the trace is damaged or incomplete.
     pub fn back(&self, at: At) -> Result<StepBack, WhyError> {
         self.back_from(at, None)
     }

@@ -1,4 +1,4 @@
-//! Defines the input of slicing, which is a path and its statements.
+//! Defines the input of slicing, that is, a path and its statements.
 
 use rustc_hash::FxHashMap;
 

@@ -4,8 +4,9 @@ use afterimage_wpp::twpp::Series;
 
 use crate::times::Times;
 
-/// Timestamps for which queries were raised. New timestamps are stored separately until they have
-/// over 16 series more than the ordered timestamps, or were added more than 16 times.
+/// Timestamps for which queries were raised. New timestamps are stored separately. They are merged
+/// into `ordered` after more than 16 additions, or once they have over 16 series more than
+/// `ordered`.
 #[derive(Debug, Default)]
 pub(super) struct RaisedTimestamps {
     ordered: Series,

@@ -43,7 +43,7 @@ pub struct Slice {
     pub queries: u64,
 }
 
-/// The queries that are considered at the same time, which are a row of the paper's Figure 11.
+/// The queries of one step, which form a row of the paper's Figure 11.
 #[derive(Debug, Default)]
 pub struct Row {
     /// The new queries, each with its timestamps, or with `None` for the paper's `*`.

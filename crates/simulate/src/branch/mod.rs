@@ -1,9 +1,9 @@
 //! Branch predictors for the direction of conditional branches and the target of indirect branches.
 //!
 //! Each predictor keeps a global history of recent outcomes, newest first. A conditional branch
-//! adds whether it was taken. An indirect branch adds the parity of its target's number. Returns
-//! count as predicted, as if there were a return stack. Unconditional jumps and direct calls count
-//! as known.
+//! adds its direction, taken or not taken. An indirect branch adds the parity of its target's
+//! number. Returns count as predicted, as if there were a return stack. Unconditional jumps and
+//! direct calls count as known.
 
 mod bimodal;
 mod counter;

@@ -3,12 +3,12 @@
 //! prediction", Journal of Instruction-Level Parallelism 8, 2006, section 3).
 //!
 //! Among the tables that have an entry with the branch's tag, the table with the longest history
-//! predicts. An entry holds a three-bit counter, a tag, and a two-bit useful counter. The useful
+//! predicts. An entry contains a three-bit counter, a tag, and a two-bit useful counter. The useful
 //! counter rises when the entry is right and the next shorter history is wrong. A misprediction
 //! replaces an entry that is not useful in a table with a longer history. If all candidates are
 //! useful, their useful counters drop instead. Every 2^18 conditional branches, all useful counters
-//! lose one bit, alternately the upper and the lower. New entries are not trusted as long as
-//! distrust gives better predictions (`USE_ALT_ON_NA` of section 3.2).
+//! lose one bit, alternately the upper and the lower. New entries are ignored while the predictions
+//! without them are better (`USE_ALT_ON_NA` of section 3.2).
 //!
 //! For indices and tags, the history is folded to their width in rotating registers (Michaud, "A
 //! PPM-like, tag-based branch predictor", 2005).

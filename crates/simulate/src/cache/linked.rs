@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::Touch;
 
-/// The number that stands for no entry.
+/// Marks the absence of an entry.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]

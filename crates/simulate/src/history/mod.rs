@@ -8,13 +8,13 @@
 //! with the run.
 //!
 //! An epoch starts with a version byte, 1, and a varint with the number of sites executed in it.
-//! Then come the varints of each site, in ascending order. The first is the site's number minus the
-//! number after the previous site's. The next are its executions minus 1, its misses and, if it has
-//! misses, the length of their stream. With two levels and at least one miss, the number of
-//! second-level misses follows and, if there are any, the length of their stream. The streams come
-//! last, in the same order. A stream holds, for each miss, the number of hits since the previous
-//! miss or the beginning of the epoch. The second stream has the same form, and counts only the
-//! accesses that missed the first level.
+//! Then come the varints of each site, in ascending order. The first is the number of sites skipped
+//! since the previous site. The next are its executions minus 1, its misses and, if it has misses,
+//! the length of their stream. With two levels and at least one miss, the number of second-level
+//! misses follows and, if there are any, the length of their stream. The streams come last, in the
+//! same order. For each miss, a stream contains the number of hits since the previous miss or the
+//! beginning of the epoch. The second stream has the same form, and counts only the accesses that
+//! missed the first level.
 
 mod read;
 mod record;

@@ -155,8 +155,8 @@ impl SiteEpoch<'_> {
     }
 }
 
-/// Decodes a stream of `count` gaps, and calls `tell` with each place, from 1 to `total`, to which
-/// the gaps lead.
+/// Decodes a stream of `count` gaps. Calls `tell` with the position of each miss, from 1 to
+/// `total`.
 fn places(
     bytes: &[u8],
     count: u64,

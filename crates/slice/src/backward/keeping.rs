@@ -24,8 +24,8 @@ pub(super) struct Keeping {
 }
 
 impl Backward<'_> {
-    /// Reuses the known outcome for the same wanted set after the node. If no outcome is known,
-    /// starts recording, provided that there is room. Returns whether an outcome was reused.
+    /// Reuses the known outcome for the same wanted set after the node. If no outcome is known and
+    /// there is room, starts recording. Returns whether an outcome was reused.
     pub(super) fn as_before(
         &mut self,
         plan: &Plan,
@@ -63,8 +63,8 @@ impl Backward<'_> {
         }
     }
 
-    /// Returns the wanted set after a node. Returns `None` if it has too many different parts, or
-    /// parts of an exception.
+    /// Returns the key for the wanted set after a node. Returns `None` if the set has too many
+    /// different parts, or includes parts of an exception.
     fn key(&mut self, plan: &Plan) -> Option<Key> {
         let memo = self.memo.as_mut()?;
         let of_end = &self.of_end;

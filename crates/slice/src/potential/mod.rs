@@ -42,8 +42,9 @@ enum Vertex {
     Thrown,
 }
 
-/// Slices over dependences that the code allows between executed statements. They are the executed
-/// part of the static slice (Agrawal and Horgan 1990, section 3.1, the first approach).
+/// Slices over the dependences that the code allows between executed statements. Such a slice is
+/// the executed part of the static slice (Agrawal and Horgan 1990, section 3.1, the first
+/// approach).
 ///
 /// Variables are treated flow-sensitively. A value may come only from a write that can reach the
 /// read, along a route that control may take between the executed paths. Memory is treated
@@ -123,7 +124,7 @@ impl<'a> Potential<'a> {
 }
 
 /// Returns the operators that are reachable over at most this many dependences between operators.
-/// Vertices on the way that are not operators do not count.
+/// Other vertices on the way do not count.
 fn levels(
     from: Vec<Vertex>,
     mut reach: Reach,
