@@ -96,8 +96,8 @@ impl Debug<'_> {
         Some(shown(&file.to_string_lossy()))
     }
 
-    /// Whether a unit only names the functions of inlined lines. Such a unit has no types,
-    /// variables or frames.
+    /// Whether a unit names only the functions to which inlined lines belong. Such a unit has no
+    /// types, variables or frames.
     fn is_only_lines(&self, unit: u32) -> bool {
         let mut only_lines = true;
         let walked = self.walk(

@@ -160,7 +160,8 @@ impl Reader<'_, '_> {
             }
             match next(at).filter(|_| self.is_there(at)) {
                 Some(to) => at = to,
-                // The last node counted is the end, which is found again below.
+                // The last address counted is not a valid node. `linked` finds it again and reports
+                // it.
                 None => break,
             }
         }

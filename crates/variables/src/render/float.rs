@@ -1,5 +1,5 @@
 //! Formats floating-point numbers of every format. The text is the shortest decimal number that
-//! rounds to this number of the format.
+//! rounds to the given number in its format.
 //!
 //! Rust formats `f32` and `f64`. The other formats use the algorithm of Steele and White (1990) in
 //! the form of Burger and Dybvig (1996, section 3). It is exact, and computes with integers of up
@@ -127,7 +127,7 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent.clamp(-1022, 1023))
 }
 
-/// Returns digits as a number. The point comes after the first `point` digits.
+/// Writes digits as a decimal number, with the point after the first `point` digits.
 fn written(digits: &str, point: i32) -> String {
     let exponent = point - 1;
     if !(-4..16).contains(&exponent) {
