@@ -142,7 +142,7 @@ pub enum Cause {
         /// A time of the unoptimised run.
         time: u64,
         /// Whether the variable is in a WebAssembly local. Several variables may share a local, so
-        /// code that computes its value may belong to another variable.
+        /// code that computes the local's value may belong to another variable.
         in_local: bool,
     },
     /// Sunk or delayed: the optimised run executes the assignment later, at this time.
@@ -232,7 +232,7 @@ impl Render for CurrencyView<'_> {
     }
 }
 
-/// Reports all variables at a line.
+/// The reports on all variables at a line.
 pub struct CurrenciesView<'r>(pub &'r [CurrencyReport]);
 
 impl Render for CurrenciesView<'_> {

@@ -337,7 +337,7 @@ pub struct StateDocument {
     pub t: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// The object that the moment precedes: `block`, or `operator` for the operator at the
+    /// `block` if the moment precedes a block, or `operator` if it precedes the operator at the
     /// innermost frame's `offset`. If the question named a place, this operator is the first
     /// operator of the line, the named operator, or the first operator after the function's
     /// prologue.

@@ -104,7 +104,7 @@ pub enum WhyNotKind {
     Ended {
         /// The operator where control arrived.
         place: WhyPlace,
-        /// Whether `place` stands for the entry of the function, because the function begins with a
+        /// Whether `place` represents the entry of the function, because the function begins with a
         /// block without operators.
         entered: bool,
         /// The number of times control reached the block.

@@ -65,8 +65,8 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    // The versions visibly behave the same if they printed the same and ended in the same way.
-    // Without any output, a fault could be invisible.
+    // The versions visibly behave the same if they printed the same output and ended in the same
+    // way. Without any output, a fault could be invisible.
     let is_same = *any && outputs.is_empty() && report.endings.is_none();
     if is_same && !report.divergences.is_empty() {
         writeln!(
@@ -208,8 +208,8 @@ pub struct VersionsDocument {
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
-    /// otherwise the same. Others are computations with corresponding operands that agree at first,
-    /// and with a first result that differs from the result of every match. At least three later
+    /// otherwise the same. Others are computations whose operands correspond and agree at first,
+    /// but whose first result differs from the result of every match. At least three later
     /// statements then differ, too. Replacements come first, then the computations that the most
     /// wrong statements follow.
     pub suspects: Vec<VersionsSuspect>,
