@@ -33,8 +33,9 @@ pub(crate) struct EntryId {
     pub(crate) offset: UnitOffset,
 }
 
-/// The place of an attribute: its unit, its offset in the unit, and its form. The cache keeps places
-/// instead of values, because values borrow the module: `Debug` must be covariant in its lifetime.
+/// The place of an attribute: its unit, its offset in the unit, and its form. The cache keeps
+/// places instead of values, because values borrow the module: `Debug` must be covariant in its
+/// lifetime.
 #[derive(Clone, Copy)]
 struct AttributePlace {
     unit: u32,
