@@ -34,7 +34,7 @@ pub struct CallGraphView<'a> {
     pub names: &'a Names,
     /// The functions that the text form shows.
     pub own: &'a OwnFunctions<'a>,
-    /// Whether the compiler inlined some of these functions. Their inlined calls are not calls.
+    /// Whether the compiler inlined some of these functions. Inlined calls do not count as calls.
     pub inlined: bool,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,

@@ -241,7 +241,7 @@ fn shown_text<'s>(
         );
         writeln!(out, "{}", wrapped(&line, style.width, 8))?;
     }
-    // A hidden variable of the same name may be optimised out.
+    // Name each variable once, because a hidden variable may have the same name.
     let mut gone: Vec<String> = Vec::new();
     for variable in shown.filter(is_gone) {
         let name = named(&variable.name);

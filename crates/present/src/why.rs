@@ -25,8 +25,8 @@ use crate::shell::shell_word;
 use crate::table::{width, wrapped};
 use crate::{PresentError, grouped};
 
-/// An execution of an operator. Hidden characters of its strings are escaped only when the strings
-/// are written.
+/// An execution of an operator. Its strings may contain hidden characters, which are escaped when
+/// they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function.

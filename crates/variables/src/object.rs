@@ -49,7 +49,7 @@ impl Object {
 pub(crate) const NUMBER: u64 = 16;
 
 impl Variables<'_> {
-    /// Reads the bits of a number, a pointer or a bit-field, with zeros above.
+    /// Reads the bits of a number, a pointer or a bit-field. Higher bits are zero.
     pub(crate) fn bits(
         &self,
         object: &Object,

@@ -100,7 +100,8 @@ impl Prologue {
         };
         match *value {
             Value::Sum(here) => {
-                // This is the value from which the frame was computed.
+                // If another local is at a distance from this value, this value is the frame's
+                // base.
                 let is_below = |(_, value, _): &(u32, Value, OrigOffset)| match value {
                     Value::Sum(other) => other.of == here.of && other.plus != 0,
                     _ => false,

@@ -85,7 +85,7 @@ pub enum TypeKind {
     Pointer {
         /// The type of the target.
         to: TypeRef,
-        /// Whether the pointer is a C++ reference, which reads as its target.
+        /// Whether the pointer is a C++ reference. Values and paths use its target instead.
         reference: bool,
         /// Whether the pointer is an rvalue reference, `T &&`.
         rvalue: bool,

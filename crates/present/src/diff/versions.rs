@@ -134,7 +134,7 @@ fn suspicious(
     more(out, suspects.len(), top)
 }
 
-/// Formats the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
+/// Formats the first execution of a suspect, whose result is wrong: `@0x1f3#1 i32.add`.
 fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
@@ -261,7 +261,8 @@ pub struct VersionsSuspect {
     /// The statement of `a` that it replaces, if the function is otherwise the same.
     pub replaces: Option<MatchStatement>,
     /// The number of wrong statements among the 256 nearest statements after it. A wrong statement
-    /// certainly corresponds to one of `a`, and its values differ from the first execution on.
+    /// certainly corresponds to a statement of `a`, and its values differ from the first execution
+    /// on.
     pub wrong: usize,
 }
 

@@ -160,7 +160,7 @@ fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     let mut s = Natural::of(1).shifted(below_bits + 1 + extra);
     let mut below = Natural::of(1).shifted(above_bits);
     let mut above = below.clone().shifted(extra);
-    // The ends of the interval round to an even mantissa.
+    // If the mantissa is even, the ends of the interval also round to it.
     let even = mantissa & 1 == 0;
     let is_high = |r: &Natural, above: &Natural, s: &Natural| match r.plus(above).cmp(s) {
         Ordering::Equal => even,
@@ -258,7 +258,7 @@ impl Natural {
         Self(digits)
     }
 
-    /// Subtracts a number that is not larger.
+    /// Subtracts a number that must not be larger than this number.
     fn subtract(&mut self, other: &Self) {
         let mut borrow = false;
         for (at, digit) in self.0.iter_mut().enumerate() {
