@@ -1,8 +1,8 @@
 //! Computes WebAssembly's numeric operators, bit for bit like the engine that records runs.
 //!
-//! The crate is made for an evaluator. Operators are small `Copy` opcodes, and values are
-//! represented by their bits. The engine's settings leave nothing undefined. NaNs that arithmetic
-//! yields are canonical, and relaxed operators have their deterministic meaning (WebAssembly core
+//! This crate serves evaluators. Operators are small `Copy` opcodes, and values are represented by
+//! their bits. The engine's settings leave nothing undefined. NaNs that arithmetic yields are
+//! canonical, and relaxed operators have their deterministic meaning (WebAssembly core
 //! specification 3.0, section "Numerics", "deterministic profile").
 //!
 //! One thing depends on the processor. On x86-64, the engine calls a function for `ceil`, `floor`,

@@ -34,7 +34,8 @@ impl Shown {
         })
     }
 
-    /// Returns the source line, or the line of shown code into which the library code was inlined.
+    /// Returns the source line or, for inlined library code, the line of shown code into which it
+    /// was inlined.
     pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
         let own = scene.own.and_then(|own| own.folded.locate(self.offset));
         let line = own.or(self.position).map(|position| {

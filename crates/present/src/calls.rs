@@ -34,7 +34,7 @@ pub struct CallGraphView<'a> {
     pub names: &'a Names,
     /// The functions that the text form shows.
     pub own: &'a OwnFunctions<'a>,
-    /// Whether the compiler inlined some of these functions. Their inlined calls are not calls.
+    /// Whether the compiler inlined some of these functions. Inlined calls do not count as calls.
     pub inlined: bool,
     /// A description of the missing parts of the path; empty if it is complete.
     pub left_out: &'a str,
@@ -353,7 +353,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
         None => writeln!(out, " to the end of the run, {blocks} so far")?,
     }
     let time = grouped(call.entered).len().max(6);
-    // Each frame appears at the place in shown code that led to it. Hidden frames are left out.
+    // Leave out hidden frames. Each shown frame gets the place in shown code that led to it.
     let mut frames: Vec<&CallEntry> = Vec::with_capacity(calls.len());
     let mut sites = Vec::with_capacity(calls.len());
     for frame in calls.iter().rev() {

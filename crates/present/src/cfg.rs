@@ -47,7 +47,7 @@ pub struct CfgBlock {
     pub kind: &'static str,
     /// Its first operator.
     pub first_op: u32,
-    /// The number after its last operator.
+    /// The number of the operator after its last operator.
     pub end_op: u32,
     /// The offset of the first operator in the original module.
     pub offset: u32,

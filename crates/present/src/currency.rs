@@ -85,12 +85,12 @@ pub enum Verdict {
     },
     /// The corresponding moment of the unoptimised run is unknown.
     NotTold {
-        /// Why the counterpart was rejected, if counting found one.
+        /// If counting arrivals found a counterpart, the reason why the counterpart was rejected.
         why: Option<Unreported>,
     },
 }
 
-/// The reason why a counterpart that counting found is not reported.
+/// The reason why a counterpart found by counting arrivals is not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreported {
     /// An operator of the line gave a different value.
@@ -142,7 +142,7 @@ pub enum Cause {
         /// A time of the unoptimised run.
         time: u64,
         /// Whether the variable is in a WebAssembly local. Several variables may share a local, so
-        /// code that computes its value may belong to another variable.
+        /// code that computes the local's value may belong to another variable.
         in_local: bool,
     },
     /// Sunk or delayed: the optimised run executes the assignment later, at this time.
@@ -150,7 +150,8 @@ pub enum Cause {
         /// A time of the optimised run.
         time: u64,
     },
-    /// The line was executed in time, but its value is not stored in the variable's declared place.
+    /// The line was executed in time, but the assigned value is not in the variable's declared
+    /// place.
     Dropped {
         /// A time of the optimised run.
         time: u64,
@@ -232,7 +233,7 @@ impl Render for CurrencyView<'_> {
     }
 }
 
-/// Reports all variables at a line.
+/// The reports on all variables at a line.
 pub struct CurrenciesView<'r>(pub &'r [CurrencyReport]);
 
 impl Render for CurrenciesView<'_> {

@@ -120,8 +120,8 @@ impl DepsStatement {
 pub struct Dependence {
     /// The part of the statement that depends on the origin. An operand has the name of its role. A
     /// read is `memory`, `global`, `element` (of a table) or `size` (of a table or memory).
-    /// `control` stands for the decision that allowed the execution, and `moved` for a decision
-    /// that moved its operands to it.
+    /// `control` is the decision that allowed the execution. `moved` is a decision that moved
+    /// operands to the execution.
     pub role: String,
     /// The operand's value.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -245,8 +245,8 @@ pub struct DepsUsers {
     pub uses: Vec<DepsUse>,
     /// The number of further dependents.
     pub more: u64,
-    /// Descriptions of the parts of the run for which no values are stored, so that their
-    /// dependents are unknown.
+    /// Descriptions of the parts of the run without stored values. Dependents in these parts are
+    /// unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }

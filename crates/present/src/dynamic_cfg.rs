@@ -19,7 +19,7 @@ use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
-/// The number of unexecuted blocks up to which all of them are drawn.
+/// The maximum number of unexecuted blocks for which all of them are drawn.
 const DRAWN: usize = 40;
 
 /// The maximum number of a node's blocks in a table, unless all are requested.
@@ -208,7 +208,8 @@ pub struct DynamicNode {
     pub blocks: Vec<u32>,
     /// The number of executions.
     pub count: u64,
-    /// The steps at which the blocks were executed, as series `[l]`, `[l, h]` or `[l, h, s]`.
+    /// The steps at which the blocks were executed, as series: `[l]` is one step, `[l, h]` all
+    /// steps from `l` to `h`, and `[l, h, s]` every `s`-th step from `l` to `h`.
     pub timestamps: Vec<Vec<u64>>,
 }
 

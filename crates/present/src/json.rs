@@ -50,7 +50,8 @@ pub struct ProfileDocument<R = Vec<ProfileRow>> {
     /// The rows.
     pub rows: R,
     /// The functions that the compiler inlined and whose code was executed. Present only for
-    /// `function`. Most instructions come first unless `sort` is `name`. `--limit` also applies.
+    /// `function`. The functions with the most instructions come first, unless `sort` is `name`.
+    /// `--limit` also applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inlined: Vec<ProfileInlined>,
 }

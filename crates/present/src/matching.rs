@@ -263,7 +263,7 @@ fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentErr
     Ok(())
 }
 
-/// Writes a warning if two programs are hardly versions of one program.
+/// Writes a warning if the two programs are unlikely to be versions of one program.
 pub(crate) fn unlike(out: &mut dyn Write, report: &MatchView<'_>) -> Result<(), PresentError> {
     let all = report.matching.of_b.len();
     let found = report.matching.of_b.iter().flatten();

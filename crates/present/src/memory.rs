@@ -1,4 +1,4 @@
-//! Reports the contents of memory at a time.
+//! Reports the contents of memory at a moment.
 
 use std::io::Write;
 
@@ -195,7 +195,7 @@ impl Render for MemoryReport {
                 writeln!(out, "  as {name}: {value}")?;
             }
         }
-        // Accesses outside the variable's call are all the same.
+        // Join adjacent parts with the same history, such as accesses outside the variable's call.
         let parts = self.parts.iter().map(|part| (part, self.history(part)));
         let parts = Vec::from_iter(parts);
         for alike in parts.chunk_by(|(_, one), (_, next)| one == next) {

@@ -18,7 +18,7 @@ pub struct OwnPlace {
 
 impl OwnPlace {
     /// Returns `app.rs:3 in app::main`, or `app.rs:3 in library code` if the line called library
-    /// code. Without an own place, returns the line of the operator itself.
+    /// code. If `own` is `None`, returns the line and the function of the operator itself.
     pub(crate) fn text(own: Option<&Self>, line: Option<&SourceLine>, function: &str) -> String {
         let (line, function) = match own {
             Some(own) if own.called => (Some(&own.line), "library code"),

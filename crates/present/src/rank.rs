@@ -235,8 +235,8 @@ fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), P
 }
 
 impl<'r> RankView<'r> {
-    /// Returns the source of the code that the text form shows: the user's own code, or all code if
-    /// the program has no code of the user.
+    /// Returns the source of the code that the text form shows: the user's own code or, if there is
+    /// none, all code.
     fn folded(&self) -> Folded<'r> {
         Folded::if_any(self.source, self.code)
     }

@@ -61,7 +61,7 @@ pub struct RedundancyReport {
     pub all: u64,
     /// The number of checked operators that are left out because they belong to other code.
     pub left_out: u64,
-    /// The results by the path alone for the shown operators, in program order.
+    /// For the shown operators in program order, the results computed from the path alone.
     pub by_path: Vec<PathRedundancy>,
     /// The maximum number of routes through paths to list for each operator.
     pub ways: usize,
@@ -104,7 +104,7 @@ impl RedundancyReport {
         report
     }
 
-    /// Returns the result for an operator by the path alone.
+    /// Returns an operator's result that was computed from the path alone.
     fn path(&self, operator: &OperatorRedundancy) -> Option<&PathRedundancy> {
         let found = self
             .by_path

@@ -241,7 +241,7 @@ fn shown_text<'s>(
         );
         writeln!(out, "{}", wrapped(&line, style.width, 8))?;
     }
-    // A hidden variable of the same name may be optimised out.
+    // Name each variable once, because a hidden variable may have the same name.
     let mut gone: Vec<String> = Vec::new();
     for variable in shown.filter(is_gone) {
         let name = named(&variable.name);
@@ -337,7 +337,7 @@ pub struct StateDocument {
     pub t: u64,
     /// The number of blocks that the run executed.
     pub length: u64,
-    /// The object that the moment precedes: `block`, or `operator` for the operator at the
+    /// `block` if the moment precedes a block, or `operator` if it precedes the operator at the
     /// innermost frame's `offset`. If the question named a place, this operator is the first
     /// operator of the line, the named operator, or the first operator after the function's
     /// prologue.

@@ -62,7 +62,7 @@ impl Table {
                 0 => String::new(),
                 // Both ends of a name are informative, but only the beginning of a source line is.
                 room if *name == "text" => shortened(cell, room, 0),
-                // The source line, which comes last, tells a person most.
+                // The source line at the end of the cell is its most informative part.
                 room if *name == "mostly from" => shortened(cell, room, last_word(cell, room)),
                 room => shortened(cell, room, room / 2),
             });

@@ -109,8 +109,8 @@ impl<S> Scene<'_, S> {
         self.own.is_none_or(|own| own.shows(function))
     }
 
-    /// Whether the text form shows a block. Code of a shown function may be inlined into a
-    /// library's.
+    /// Whether the text form shows a block. Code of a shown function may be inlined into a library
+    /// function.
     fn shows_block(&self, function: FuncId, block: BlockId) -> Result<bool, PresentError> {
         Ok(self.shows(function) || self.place(function, block)?.position.is_some())
     }

@@ -6,7 +6,7 @@ use wasmparser::ValType;
 const LARGE: u64 = 4096;
 
 /// Formats a value of WebAssembly as text. Integers are signed, with their hexadecimal digits if
-/// they are large. Floats have the form of Rust, and NaNs include their bits. Vectors are
+/// they are large. Floats are written as in Rust, and NaNs include their bits. Vectors are
 /// hexadecimal. References to functions are the functions' indices, and other references are their
 /// numbers in the run.
 pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {

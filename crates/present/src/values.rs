@@ -348,7 +348,7 @@ pub struct ChangedByLine {
     pub next: Option<SourceLine>,
 }
 
-/// Says that something happens before a line changes variables, and how to see their new values.
+/// Writes that `what` happens before a line changes variables, and how to see the new values.
 fn changed_by_line(
     out: &mut dyn Write,
     (what, see): (&str, &str),

@@ -25,8 +25,8 @@ use crate::shell::shell_word;
 use crate::table::{width, wrapped};
 use crate::{PresentError, grouped};
 
-/// An execution of an operator. Hidden characters of its strings are escaped only when the strings
-/// are written.
+/// An execution of an operator. Its strings may contain hidden characters, which are escaped when
+/// they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyPlace {
     /// Its function.
@@ -35,14 +35,15 @@ pub struct WhyPlace {
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub source: Option<SourceLine>,
-    /// The line of the call into which the operator was inlined. Present if `source` is a library's
-    /// line and this line is the user's own, or if only the text of this line is available.
+    /// The line of the inlined call to which the operator belongs. Present if `source` is a
+    /// library's line and this line is the user's own, or if only the text of this line is
+    /// available.
     #[serde(serialize_with = "position")]
     #[schemars(with = "Option<Position>")]
     pub around: Option<SourceLine>,
     /// The text of the line `around` if present, otherwise of the line `source`, if available.
     pub text: Option<String>,
-    /// Its name in the text format.
+    /// The operator's name in the text format.
     pub operator: String,
     /// Its name in commands: `@0x1f3#7`.
     pub at: String,
@@ -135,11 +136,11 @@ pub struct WhyOperand {
     pub typed: TypedValue,
     /// Whether it is a constant of the code.
     pub constant: bool,
-    /// Whether `why` can follow the operand although all operands are constants, because it was
-    /// passed, returned, or set in another block.
+    /// Whether `why` can follow the operand although all operands are constants, because the
+    /// operand was passed, returned, or set in another block.
     #[serde(skip)]
     pub elsewhere: bool,
-    /// Whether the next entry is about it.
+    /// Whether the next entry is about this operand.
     pub followed: bool,
 }
 
@@ -162,7 +163,7 @@ pub struct WhyMove {
     pub typed: Option<TypedValue>,
     /// The place in the program.
     pub place: WhyPlace,
-    /// The number of other parts of the value that were read, which are not followed.
+    /// The number of other parts of the value that were read but are not followed.
     pub besides: u64,
 }
 
@@ -255,7 +256,8 @@ pub struct WhyFrame {
     /// Whether its function belongs to the program itself and not to a library, according to the
     /// debug information.
     pub own: bool,
-    /// The inlined call of the user's own code that had reached `place`, if there is one.
+    /// The inlined call to a function of the user's own code that was open at `place`, if there is
+    /// one.
     #[serde(skip)]
     pub within: Option<InlinedCall>,
 }
@@ -305,7 +307,7 @@ pub struct WhyEnd {
     pub bytes: Option<u64>,
     /// The place in the program, if there is one.
     pub place: Option<WhyPlace>,
-    /// The place of the read from a computed address.
+    /// The place of the value's latest read from a computed address.
     pub read: Option<WhyPlace>,
     /// The branch that led to the value and its deciding value, if the value is a constant.
     pub led: Option<Box<WhyBranch>>,
@@ -352,7 +354,7 @@ pub enum WhyEntry {
     Made(WhyMade),
 }
 
-/// Library steps left out between two other entries.
+/// Library steps that are left out between two other entries.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
     steps: u64,
@@ -417,7 +419,7 @@ pub struct WhyText<'o> {
 
 /// The width of the column for computations.
 const WIDTH: usize = 34;
-/// The width of the column for their places.
+/// The width of the column for places.
 const PLACE: usize = 28;
 /// The maximum number of calls to name for library steps that are left out.
 const CALLS: usize = 2;
@@ -552,7 +554,8 @@ impl WhyText<'_> {
         Ok(())
     }
 
-    /// Writes a remark and the command that says more, on separate lines if one line is too short.
+    /// Writes a remark and the command that gives details, on separate lines if one line is too
+    /// short.
     fn hint(&mut self, remark: &str, command: &str) -> Result<(), PresentError> {
         let line = format!("      {remark}: {command}");
         if self.fits(&[&line]) {
@@ -707,7 +710,7 @@ impl WhyText<'_> {
         }
         writeln!(self.out, "{line}")?;
         // A value was selected, but the condition is not followed. Tell the user how to ask about
-        // it.
+        // the condition.
         for one in moves.iter().filter(|one| one.how == "selected") {
             let (file, at) = (&self.file, &one.place.at);
             let command = format!("afterimage why {file} --at {at} --operand condition");

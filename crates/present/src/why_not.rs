@@ -67,8 +67,8 @@ pub enum WhyNotKind {
     Branch {
         /// The last execution of the branch or, with `after`, its first execution after that time.
         place: WhyPlace,
-        /// The number of executions after `after`. The execution at the end of the block of that
-        /// moment is included.
+        /// The number of executions after the time `after`. It includes an execution at the end of
+        /// the block with this time.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
@@ -87,8 +87,8 @@ pub enum WhyNotKind {
     Table {
         /// The last execution of the call or, with `after`, its first execution after that time.
         place: WhyPlace,
-        /// The number of executions after `after`. The execution at the end of the block of that
-        /// moment is included.
+        /// The number of executions after the time `after`. It includes an execution at the end of
+        /// the block with this time.
         times: u64,
         /// The number of executions in the whole run.
         executions: u64,
@@ -104,7 +104,7 @@ pub enum WhyNotKind {
     Ended {
         /// The operator where control arrived.
         place: WhyPlace,
-        /// Whether `place` stands for the entry of the function, because the function begins with a
+        /// Whether `place` represents the entry of the function, because the function begins with a
         /// block without operators.
         entered: bool,
         /// The number of times control reached the block.

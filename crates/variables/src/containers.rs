@@ -1,10 +1,10 @@
 //! Shows containers of standard libraries by their contents. To DWARF they are ordinary structures,
-//! so they are recognised by their names and members.
+//! so this module recognises them by their names and members.
 //!
-//! A container is a row of [`PRINTERS`]. To add one, write a function that finds the parts of an
-//! object, and name the library and the version with which you tested it. An object that does not
-//! match its row is shown as an ordinary structure. A matching object that is damaged or not yet
-//! initialised is shown as far as possible, with a note.
+//! Each container has a row in [`PRINTERS`]. To add a row, write a function that finds the parts of
+//! an object, and name the library and the version with which you tested it. An object that does
+//! not match its row is shown as an ordinary structure. A matching object that is damaged or not
+//! yet initialised is shown as far as possible, with a note.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -80,8 +80,8 @@ struct Printer {
 
 /// The maximum nesting depth of structures when searching for a part.
 const DEEPEST: usize = 16;
-/// The maximum number of links to the next node of a tree. It suffices for a balanced tree with
-/// 2^32 nodes.
+/// The maximum number of links followed to the next node of a tree. It suffices for a balanced tree
+/// with 2^32 nodes.
 const LINKS: usize = 80;
 
 impl Variables<'_> {
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
         found.map(|(_, of)| *of)
     }
 
-    /// Returns the type of the nodes that a container's allocator makes. The type is found by the
+    /// Returns the type of the nodes that a container's allocator makes. Finds the type by the
     /// prefix of its name.
     fn node_type(&self, of: TypeRef, begin: &str) -> Option<TypeRef> {
         let mut level = vec![of];
@@ -444,7 +444,8 @@ impl Reader<'_, '_> {
         self.linked(node, (first, end), count, next)
     }
 
-    /// Returns the elements of a chain of nodes, from the first node on. `end` is not a node.
+    /// Returns the elements of a chain of nodes, starting with the first node. The address `end`
+    /// marks the end of the chain, and no node is there.
     fn linked(
         &self,
         node: TypeRef,
@@ -624,7 +625,8 @@ impl Reader<'_, '_> {
         let (node, leaf) = self.pointer(&self.part(&root, "node")?)?;
         let leaf_bytes = self.variables.sized(leaf).ok()?;
         let wanted = count.min(self.most) as usize;
-        // This stack holds nodes with the next part to visit, which is a child or the key after it.
+        // This stack contains nodes with the next part to visit, which is a child or the key after
+        // it.
         let mut way = vec![(node, height, 0)];
         while let Some((at, height, next)) = way.pop() {
             if items.found.len() == wanted {

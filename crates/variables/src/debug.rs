@@ -26,15 +26,16 @@ pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
 /// A value, and the unit in which to interpret it.
 type UnitValue<'a> = (u32, Value<'a>);
 
-/// The position of an entry's unit, and the entry's offset in the unit.
+/// Identifies an entry by the position of its unit and the entry's offset in the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct EntryId {
     pub(crate) unit: u32,
     pub(crate) offset: UnitOffset,
 }
 
-/// The place of an attribute: its unit, its offset in the unit, and its form. The cache keeps places
-/// instead of values, because values borrow the module: `Debug` must be covariant in its lifetime.
+/// The place of an attribute: its unit, its offset in the unit, and its form. The cache keeps
+/// places instead of values, because values borrow the module: `Debug` must be covariant in its
+/// lifetime.
 #[derive(Clone, Copy)]
 struct AttributePlace {
     unit: u32,
@@ -151,9 +152,9 @@ impl<'a> Debug<'a> {
         Some(Arc::clone(found))
     }
 
-    /// Whether the function around an offset keeps its frame in this local. If so, the function
+    /// Whether this local points to the frame of the function around an offset. If so, the function
     /// writes the local only once, at the beginning. Returns `None` if unknown, because optimised
-    /// code may reuse the frame's local. O(operators).
+    /// code may reuse the local. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
         let first = self.prologue(at)?.is_frame(local);

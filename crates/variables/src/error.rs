@@ -195,7 +195,8 @@ pub enum Unavailable {
     /// The location uses an operation that is meaningless in WebAssembly or not supported.
     #[error("its location uses {0}, which is not supported")]
     Unsupported(&'static str),
-    /// Before DWARF 4, a location may be an address or the value itself, without a distinction.
+    /// DWARF 2 and 3 do not distinguish a location that is an address from one that is the value
+    /// itself.
     #[error(
         "its location may be its value or its address, which DWARF 2 and 3 do not distinguish; \
          compile it with -gdwarf-4 or -gdwarf-5"
@@ -206,7 +207,7 @@ pub enum Unavailable {
         "the debug information does not match the code, which uses its locals for other values: a tool such as wasm-opt rewrote the module; record the module as it was linked"
     )]
     ForeignLocals,
-    /// The location is broken in this way.
+    /// The location is broken, for this reason.
     #[error("its location is broken: {0}")]
     Broken(&'static str),
     /// The debug information is broken.

@@ -158,7 +158,7 @@ impl<'a> Context<'_, 'a> {
         self.debug.foreign_locals.get().copied().unwrap_or_default()
     }
 
-    /// Checks that the local named as the frame's base holds it.
+    /// Checks that the local given as the frame base really points to the frame.
     fn check_frame(self, at: OrigOffset) -> Result<(), Unavailable> {
         if !self.has_foreign_locals() {
             return Ok(());

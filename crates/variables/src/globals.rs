@@ -102,9 +102,9 @@ impl Variables<'_> {
         })
     }
 
-    /// Finds the global variable with a name. Some of its namespaces may qualify the name, as in
-    /// `count`, `Circle::count` or `geo::Circle::count`. A variable with exactly this full name
-    /// takes precedence. If no global variable has the name, finds a function's static variable.
+    /// Finds a global variable by name. Some of its namespaces may qualify the name, as in `count`,
+    /// `Circle::count` or `geo::Circle::count`. A variable with exactly this full name takes
+    /// precedence. If no global variable has the name, finds a function's static variable.
     ///
     /// A definition takes precedence over a declaration. If equal definitions have the same place,
     /// the first unit's definition is used. O(global variables).
@@ -129,7 +129,7 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut exact = Vec::new();
         for global in globals.iter().filter(|global| global.name == own) {
-            // One more than wanted shows whether the list is complete.
+            // Request one space more than the name has, to see whether its namespaces are complete.
             let most = spaces.len() + 1;
             let inside = self.index().spaces_of(&self.debug, global.entry, most)?;
             let mut matches = inside.len() >= spaces.len();
@@ -187,8 +187,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Finds the static variable with a name. The name of its function may qualify the name, as in
-    /// `calls` or `note::calls`.
+    /// Finds a function's static variable by name. The name of its function may qualify the name,
+    /// as in `calls` or `note::calls`.
     fn find_static(
         &self,
         query: &str,
@@ -234,8 +234,8 @@ impl Variables<'_> {
         }
     }
 
-    /// Removes variables at the same place as another. Many units may describe one variable, and
-    /// some give no place.
+    /// Removes each variable at the same place as an earlier variable, and variables without a
+    /// place. Many units may describe one variable, and some give no place.
     fn places_once<'g>(&self, found: Vec<&'g Global>) -> Vec<&'g Global> {
         if found.len() < 2 {
             return found;

@@ -27,8 +27,8 @@ pub(crate) struct Index {
     pub(crate) statics: Vec<(EntryId, EntryId)>,
     /// The static variables of each function, by its entry.
     statics_of: HashMap<EntryId, Vec<EntryId>>,
-    /// The locals that hold functions' frames according to the debug information, each with the
-    /// start of its function.
+    /// The locals that point to functions' frames according to the debug information, each with the
+    /// start and the entry of its function.
     frames: Vec<(OrigOffset, EntryId, u32)>,
     pub(crate) warnings: Vec<String>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Space {
     pub(crate) parent: u32,
 }
 
-/// Stands for the outermost space.
+/// The number of the outermost space, outside every namespace and type.
 pub(crate) const NO_SPACE: u32 = u32::MAX;
 
 impl Index {
@@ -62,9 +62,9 @@ impl Index {
                 index.warnings.push(error.to_string());
             }
         }
-        // If the linker chose one of several definitions, all entries point to it. The first entry
-        // that ends where the function ends is used. Other entries belong to code that is not in
-        // the module.
+        // If the linker chose one of several definitions, all their entries point to it. Keep the
+        // first entry that ends where the function ends. Other entries belong to code that is not
+        // in the module.
         let claims = functions
             .iter()
             .map(|(range, _): &(Range<OrigOffset>, _)| range.clone());
@@ -186,7 +186,7 @@ impl Index {
         each.flatten().copied()
     }
 
-    /// Whether the local that should hold a function's frame holds another value.
+    /// Whether a local that should point to a function's frame contains another value.
     pub(crate) fn has_foreign_frame(&self, debug: &Debug<'_>) -> bool {
         let mut frames = self.frames.iter();
         frames.any(|&(start, _, local)| debug.is_frame(start, local) == Some(false))

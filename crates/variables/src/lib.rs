@@ -2,8 +2,8 @@
 //! WebAssembly program, and their values. All of this comes from DWARF debug information.
 //!
 //! This crate runs no code. Values come from a [`Machine`], which is a moment of a run that the
-//! caller provides. The caller may be a recording, an interpreter or a test. Values that DWARF does
-//! not determine are [`Unavailable`], with the reason. They are never guessed.
+//! caller provides. The moment may come from a recording, an interpreter or a test. If DWARF does
+//! not determine a value, the value is [`Unavailable`], with the reason. This crate never guesses.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OrigOffset};
@@ -26,8 +26,8 @@
 //! }
 //! ```
 //!
-//! The entries are walked without recursion. Memory use is proportional to the size of the debug
-//! sections, even for hostile input. gimli decodes the sections. This crate evaluates the
+//! This crate walks the debug entries without recursion. Memory use is proportional to the size of
+//! the debug sections, even for hostile input. gimli decodes the sections. This crate evaluates the
 //! expressions, because gimli's evaluation does not support `DW_OP_WASM_location`.
 
 use std::collections::HashMap;
@@ -90,13 +90,14 @@ pub struct Variables<'a> {
     index: OnceLock<Index>,
     types: Types,
     methods: OnceLock<methods::Methods>,
-    /// The reason why each unit examined describes no variables, if it describes none.
+    /// For each unit examined, the reason why it describes no variables, or `None` if it describes
+    /// some.
     missing: Mutex<HashMap<u32, Option<DebugError>>>,
 }
 
 impl<'a> Variables<'a> {
-    /// Opens the debug information of the original module. Lists the units, and reads their entries
-    /// later on demand, function by function.
+    /// Opens the debug information of the original module and lists its units. Later queries read
+    /// their entries on demand.
     ///
     /// # Errors
     /// [`DebugError::None`] if there is no debug information. Broken parts are left out and listed
@@ -157,7 +158,7 @@ impl<'a> Variables<'a> {
         types::size(&self.types, &self.debug, type_ref)
     }
 
-    /// Returns a type without the names and qualifiers around it.
+    /// Returns a type stripped of aliases and qualifiers.
     ///
     /// # Errors
     /// If an entry is broken.

@@ -41,7 +41,7 @@ impl Variables<'_> {
         let units = || 0..self.debug.units();
         let split = units().find_map(|unit| self.debug.separate(unit));
         let split = split.map(|file| DebugError::Split { file });
-        // Users do not ask for variables of the compiler's own runtime library.
+        // Users do not query variables of the compiler's own runtime library.
         let mut only_lines = units().filter_map(|unit| match self.missing(unit) {
             Some(DebugError::OnlyLines { unit }) if !is_runtime(&unit) => Some(unit),
             _ => None,
@@ -96,8 +96,8 @@ impl Debug<'_> {
         Some(shown(&file.to_string_lossy()))
     }
 
-    /// Whether a unit only names the functions of inlined lines. Such a unit has no types,
-    /// variables or frames.
+    /// Whether a unit names only the functions to which inlined lines belong. Such a unit has no
+    /// types, variables or frames.
     fn is_only_lines(&self, unit: u32) -> bool {
         let mut only_lines = true;
         let walked = self.walk(

@@ -49,7 +49,7 @@ impl Object {
 pub(crate) const NUMBER: u64 = 16;
 
 impl Variables<'_> {
-    /// Reads the bits of a number, a pointer or a bit-field, with zeros above.
+    /// Reads the bits of a number, a pointer or a bit-field. Higher bits are zero.
     pub(crate) fn bits(
         &self,
         object: &Object,
@@ -94,7 +94,8 @@ impl Variables<'_> {
         let pieces = match &member.offset {
             MemberOffset::Bytes(offset) => {
                 let whole = self.size(object.type_ref)?;
-                // The unsized end of a structure also begins after the structure's bytes.
+                // An unsized last member also begins at the end of the structure, so check the type
+                // too.
                 if whole.is_some_and(|whole| whole <= *offset)
                     && self.is_function_pointer(member.type_ref)?
                 {
@@ -189,7 +190,7 @@ impl Variables<'_> {
         Some((of, count))
     }
 
-    /// Returns an element of an array. The index is not compared with the array's length.
+    /// Returns an element of an array. Does not check the index against the array's length.
     pub(crate) fn element(
         &self,
         object: &Object,

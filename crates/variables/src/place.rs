@@ -168,7 +168,7 @@ impl Piece {
     }
 }
 
-/// Returns the pieces of a part of an object, which are `bytes` bytes from `offset` on. Bytes
+/// Returns the pieces of a part of an object, which has `bytes` bytes from `offset` on. Bytes
 /// beyond the object have no place, unless the object is one piece of memory. In that case, they
 /// are the memory after the object, because arrays of unknown length extend there.
 pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {

@@ -1,7 +1,7 @@
 //! Analyses a function's code before its first branch, loop or call, to find where it sets up its
 //! stack frame and stores its arguments.
 //!
-//! Unoptimised code has its parameters in the frame, and DWARF states this place from the
+//! Unoptimised code keeps its parameters in the frame, and DWARF gives this place from the
 //! function's first instruction on. Until the code stores an argument there, the parameter is in
 //! the argument's local. The debug information does not give the moment of the store. The line
 //! table's `prologue_end` may be the function's first instruction (in LLVM, if a UBSan check comes
@@ -85,21 +85,23 @@ impl Prologue {
         Some(*behind)
     }
 
-    /// Returns whether a local points to the frame after the first write to it. The frame is at a
-    /// distance from a global's value or from an aligned address. If no local is at such a
-    /// distance, the frame is at this value itself. Returns `None` if unknown.
+    /// Returns whether a local points to the frame after the first write to it. A frame pointer
+    /// lies at a distance from its base, which is a global's value or an aligned address. If no
+    /// local lies at a distance from the base, the base itself is the frame pointer. Returns `None`
+    /// if unknown.
     pub(crate) fn is_frame(&self, local: u32) -> Option<bool> {
         let mut sets = self.sets.iter();
         let Some((_, value, _)) = sets.find(|(set, ..)| *set == local) else {
-            // The frame is set up first, so if another local points below a global, it points to
-            // the frame.
+            // The code sets up the frame first. So if another local points below a global, that
+            // local points to the frame.
             let is_below = |value: &Value| matches!(value, Value::Sum(sum) if sum.plus != 0);
             let mut others = self.sets.iter();
             return others.any(|(_, value, _)| is_below(value)).then_some(false);
         };
         match *value {
             Value::Sum(here) => {
-                // This is the value from which the frame was computed.
+                // If another local is at a distance from this value, this value is the frame's
+                // base.
                 let is_below = |(_, value, _): &(u32, Value, OrigOffset)| match value {
                     Value::Sum(other) => other.of == here.of && other.plus != 0,
                     _ => false,
@@ -111,9 +113,9 @@ impl Prologue {
         }
     }
 
-    /// Returns the arguments that hold some bytes of the frame, if the code has not stored all
-    /// these bytes before this offset. The bytes are at a distance from the address in a local.
-    /// Returns `None` if the code has stored all of them, or if that is unknown.
+    /// Returns the arguments that contain some bytes of the frame, if the code has not stored all
+    /// these bytes before this offset. The bytes begin at `distance` from the address in the local
+    /// `frame`. Returns `None` if the code has stored all of them, or if that is unknown.
     pub(crate) fn held(
         &self,
         at: OrigOffset,

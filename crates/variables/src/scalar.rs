@@ -19,7 +19,7 @@ pub(crate) enum Kind {
         /// Whether the constant was written as a signed number.
         signed: bool,
     },
-    /// A number of bits without a type.
+    /// An untyped word with this number of bits.
     Word(u32),
     /// A signed integer with this number of bits.
     Signed(u32),
@@ -111,7 +111,7 @@ impl Scalar {
                 "a floating-point number used as an address",
             )),
             _ if self.bits <= mask(address_bits) => Ok(self.bits),
-            // Constants, such as negative ones, wrap around in the address space.
+            // Constants may be negative, so they wrap around in the address space.
             Kind::Constant { .. } => Ok(self.bits & mask(address_bits)),
             _ => Err(Unavailable::OutsideMemory { address: self.bits }),
         }

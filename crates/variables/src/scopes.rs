@@ -26,7 +26,7 @@ pub struct FunctionScopes {
     pub(crate) shared: OnceLock<HashSet<EntryId>>,
 }
 
-/// A stretch of a function's source with its own variables.
+/// A part of a function's source with its own variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     /// The position of the enclosing scope. The first scope has its own position.
@@ -140,8 +140,7 @@ fn scope<'a>(
         // The function's own code ends with its body, even if the entry has another end.
         (_, None) => ([body.clone()].into(), false),
         (Some(code), _) => (code, true),
-        // A block without its own code has its parent's code. An inlined call without code has
-        // none.
+        // A block without its own code has its parent's code, but an inlined call has no code then.
         (None, Some((_, around))) if !call => (around.code.clone(), false),
         (None, Some(_)) => ([].into(), true),
     };

@@ -1,5 +1,5 @@
 //! Reads Rust's vectors, strings and slices, which point to their elements. To DWARF they are
-//! ordinary structures, so they are recognised by their names and members.
+//! ordinary structures, so this module recognises them by their names and members.
 
 use crate::containers::Contents;
 use crate::object::Object;

@@ -19,8 +19,9 @@ use crate::types::TypeRef;
 use crate::variable::Variable;
 use crate::{DebugError, Variables};
 
-/// A moment that records the base of an address. The value of every local and global is half the
-/// size of the address space, because a frame at 0 counts as not set.
+/// A moment that records the locals and globals on which an address is based. Each of them has the
+/// same value, which is half the size of the address space. It is not 0, because a frame at 0
+/// counts as not set.
 #[derive(Default)]
 struct Base {
     /// The locals and globals that were read. Each entry has a flag, which is set for a local, and

@@ -69,8 +69,8 @@ impl TypeRef {
 pub struct Type {
     /// The type's own name, without qualifiers and namespaces.
     pub name: Option<String>,
-    /// The size of a value in bytes, if the entry itself states it. For a pointer, the size of an
-    /// address otherwise.
+    /// The size of a value in bytes, if the entry itself states it. For a pointer whose entry does
+    /// not state it, the size of an address.
     pub bytes: Option<u64>,
     /// The structure of the type.
     pub kind: TypeKind,
@@ -85,7 +85,7 @@ pub enum TypeKind {
     Pointer {
         /// The type of the target.
         to: TypeRef,
-        /// Whether the pointer is a C++ reference, which is replaced by its target.
+        /// Whether the pointer is a C++ reference. Values and paths use its target instead.
         reference: bool,
         /// Whether the pointer is an rvalue reference, `T &&`.
         rvalue: bool,
@@ -158,7 +158,7 @@ pub enum Encoding {
     Other,
 }
 
-/// The keyword with which a record was written.
+/// The keyword with which a record was declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// `struct`, and Rust's tuples and enumerations with data.

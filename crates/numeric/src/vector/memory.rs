@@ -1,5 +1,5 @@
-//! Vector operators on memory, without the memory itself. They convert bytes that were read to a
-//! vector, and a vector to bytes to write.
+//! Vector operators on memory, without the memory itself. They convert the bytes read into a
+//! vector, and a vector into the bytes to write.
 
 use wasmparser::{MemArg, Operator};
 

@@ -1,7 +1,7 @@
 //! Writes a profile as an HTML page: an overview by file, then each file with its counts.
 //!
 //! Takes the coverage and the source text, and writes one page. Code that never ran is marked with
-//! a sign, not only with a colour.
+//! a symbol, not only with a colour.
 
 use std::collections::HashSet;
 use std::io::Write;

@@ -12,7 +12,7 @@ use crate::document::{Document, NoRows, begin};
 use crate::number::{counted, grouped};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
-/// Writes the numbers of verdicts for each variable, for people. All reports are about the same
+/// Writes the number of stops with each verdict, for each variable. All reports are about the same
 /// stops.
 ///
 /// # Errors

@@ -12,8 +12,9 @@ use crate::value::value_text;
 /// The maximum number of characters in a value.
 const LONGEST: usize = 60;
 
-/// Writes the results for people: a summary in one sentence, the numbers of verdicts, and why the
-/// variable is not current at the first such stop. With `all`, lists each stop after the summary.
+/// Writes the results for people: a summary in one sentence, the number of stops with each verdict,
+/// and why the variable is not current at the first such stop. With `all`, lists each stop after
+/// the summary.
 ///
 /// # Errors
 /// If `out` fails.

@@ -228,7 +228,7 @@ fn gave(values: &[TypedValue], trapped: Option<&str>) -> String {
     }
 }
 
-/// Describes the place where the host read.
+/// Describes the bytes that the host read.
 fn place(range: &MemoryRange) -> String {
     let &MemoryRange {
         memory,

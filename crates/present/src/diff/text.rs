@@ -151,9 +151,9 @@ fn differing(
 pub(super) enum OwnSpot {
     /// The difference is in the shown code, or no code is shown.
     Here,
-    /// The difference is in library code that was called here.
+    /// The difference is in library code that shown code called at this place.
     Called(String),
-    /// The difference is in library code that this code did not call, such as the startup before
+    /// The difference is in library code that shown code did not call, such as the startup before
     /// `main`.
     Outside,
 }

@@ -65,8 +65,8 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    // The versions visibly behave the same if they printed the same and ended in the same way.
-    // Without any output, a fault could be invisible.
+    // The versions visibly behave the same if they printed the same output and ended in the same
+    // way. Without any output, a fault could be invisible.
     let is_same = *any && outputs.is_empty() && report.endings.is_none();
     if is_same && !report.divergences.is_empty() {
         writeln!(
@@ -134,7 +134,7 @@ fn suspicious(
     more(out, suspects.len(), top)
 }
 
-/// Formats the first execution of a suspect, which is wrong: `@0x1f3#1 i32.add`.
+/// Formats the first execution of a suspect, whose result is wrong: `@0x1f3#1 i32.add`.
 fn first_of(told: &StatementLabel) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
@@ -208,8 +208,8 @@ pub struct VersionsDocument {
     /// The number of divergences that `--limit` left out.
     pub more_divergences: usize,
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
-    /// otherwise the same. Others are computations with corresponding operands that agree at first,
-    /// and with a first result that differs from the result of every match. At least three later
+    /// otherwise the same. Others are computations whose operands correspond and agree at first,
+    /// but whose first result differs from the result of every match. At least three later
     /// statements then differ, too. Replacements come first, then the computations that the most
     /// wrong statements follow.
     pub suspects: Vec<VersionsSuspect>,
@@ -261,7 +261,8 @@ pub struct VersionsSuspect {
     /// The statement of `a` that it replaces, if the function is otherwise the same.
     pub replaces: Option<MatchStatement>,
     /// The number of wrong statements among the 256 nearest statements after it. A wrong statement
-    /// certainly corresponds to one of `a`, and its values differ from the first execution on.
+    /// certainly corresponds to a statement of `a`, and its values differ from the first execution
+    /// on.
     pub wrong: usize,
 }
 

@@ -90,8 +90,8 @@ enum Party {
     LeftOut,
 }
 
-/// The blocks that a caller executes itself, and its calls, by line. `None` stands for the line of
-/// its declaration.
+/// The blocks that a caller executes itself, and its calls, by line. The key `None` means the line
+/// of the caller's declaration.
 #[derive(Clone, Debug, Default)]
 struct Cost {
     own: BTreeMap<Option<Line>, u64>,

@@ -26,7 +26,7 @@ enum Shown {
 #[derive(Default)]
 struct Columns {
     strings: Vec<String>,
-    /// Whether each frame stands for merged calls. A frame has the same index as its function and
+    /// Whether each frame represents merged calls. A frame has the same index as its function and
     /// its name.
     merged: Vec<bool>,
     frames: HashMap<Shown, usize>,

@@ -15,7 +15,7 @@ impl Message {
         self
     }
 
-    /// Writes a field of text or bytes, even if it is empty, so that elements of a list count.
+    /// Writes a field of text or bytes, even if it is empty, so that no element of a list is lost.
     pub(crate) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
         self.tag(field, 2);
         varint(&mut self.0, value.len() as u64);

@@ -273,8 +273,8 @@ pub struct TraceOfPath<B = Vec<u32>> {
     pub steps: Option<u64>,
     /// The blocks, or the first of them if only the beginning was requested.
     pub blocks: B,
-    /// The chains of its dynamic basic blocks. In the sequence, the first block of a chain stands
-    /// for the chain. Other blocks stand for themselves.
+    /// The chains of its dynamic basic blocks. In the sequence, the first block of a chain
+    /// represents the whole chain. A block outside all chains represents itself.
     pub dictionary: Vec<Vec<u32>>,
     /// The timestamps of each of its dynamic basic blocks.
     pub timestamps: Vec<Stamped>,
@@ -300,7 +300,8 @@ impl BlockList<'_> {
 pub struct Stamped {
     /// Its first block.
     pub block: u32,
-    /// The steps, as series `[l]`, `[l, h]` or `[l, h, s]`.
+    /// The steps, as series: `[l]` is one step, `[l, h]` all steps from `l` to `h`, and `[l, h, s]`
+    /// every `s`-th step from `l` to `h`.
     pub at: Vec<Vec<u64>>,
 }
 

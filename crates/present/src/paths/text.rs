@@ -211,7 +211,7 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     };
     let mut text = crate::table::plain(source.short_path(first.file));
     text.push(':');
-    // Join neighbouring lines, because a path rarely touches every line of a stretch.
+    // Join neighbouring lines, because a path rarely touches every line of a range.
     let runs: Vec<_> = best.chunk_by(|a, b| b.number - a.number <= NEAR).collect();
     for (k, run) in runs.iter().take(RUNS).enumerate() {
         if k > 0 {
@@ -229,9 +229,9 @@ pub(crate) fn path_lines(lines: &[Line], source: &dyn Source) -> String {
     text
 }
 
-/// The maximum distance between neighbouring lines of a stretch.
+/// The maximum distance between neighbouring lines of a range.
 const NEAR: u32 = 3;
-/// The maximum number of stretches to write.
+/// The maximum number of ranges to write.
 const RUNS: usize = 3;
 
 /// Writes the occurrences of a pattern.

@@ -59,8 +59,8 @@ pub struct RedundantOperator {
     /// The number of executions for which the value became available during the load's own call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_call: Option<u64>,
-    /// The result by the path alone, for the first 20 operators or the number that `--limit` gives.
-    /// Absent with `--exact-only`.
+    /// The result computed from the path alone, for the first 20 operators or the number that
+    /// `--limit` gives. Absent with `--exact-only`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_path: Option<RedundancyByPath>,
     /// The latest sources of the value.
@@ -73,8 +73,8 @@ pub struct RedundantOperator {
     pub ways: Option<Vec<Way>>,
 }
 
-/// The result by the path alone, without addresses. It counts only executions that `same_call` also
-/// counts.
+/// The result computed from the path alone, without addresses. It counts only executions that
+/// `same_call` also counts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RedundancyByPath {
     /// The number of redundant executions.

@@ -132,7 +132,7 @@ pub fn redundancy_text(
     ways(out, scene, report)
 }
 
-/// Formats the place of a source, if it is not the load itself.
+/// Formats the place of a source, or `itself` if the source is the operator itself.
 pub(super) fn from(
     scene: &StepScene<'_>,
     operator: &OperatorRedundancy,

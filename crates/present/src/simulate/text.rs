@@ -65,7 +65,7 @@ pub(super) fn left_out(
     Ok(())
 }
 
-/// Returns what the misses of a simulation are called.
+/// Returns the word for the misses of a simulation.
 fn misses(summary: &Summary) -> &'static str {
     match summary.spec {
         Spec::Branches(_) => "mispredicted",

@@ -4,7 +4,7 @@ use afterimage_analyses::slices::{Algorithm, Direction, SliceAbout, SliceAlong, 
 
 use crate::shell::{shell_name, shell_word};
 
-/// Returns the command that asks a recording for a slice, for pasting into a shell.
+/// Returns the command that computes a slice of a recording, for pasting into a shell.
 pub fn slice_command(file: &str, query: &SliceQuery) -> String {
     let mut command = format!("afterimage slice {}", shell_name(file));
     let mut option = |name: &str, value: &str| {

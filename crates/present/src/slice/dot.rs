@@ -63,7 +63,7 @@ pub(super) fn dot(
         };
         (user, on, style)
     });
-    // Some kinds have the same style, so collect the edges as a set.
+    // Some kinds of dependence share a style, so collect the edges in a set.
     for (user, on, style) in edges.collect::<BTreeSet<_>>() {
         writeln!(out, "  n{user} -> n{on}{style};")?;
     }

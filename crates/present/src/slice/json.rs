@@ -64,7 +64,7 @@ pub struct SliceLine {
     /// The largest number of executions in the slice among the line's operators. With `--algorithm
     /// edges` and `nodes`, all executions count.
     pub sliced: u64,
-    /// The number of all executions of the operator that `sliced` is about.
+    /// The number of all executions of the operator that determines `sliced`.
     pub executed: u64,
     /// Whether the slice begins at this line.
     pub criterion: bool,

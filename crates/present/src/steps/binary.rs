@@ -12,7 +12,7 @@ use crate::value::type_number;
 
 /// The first bytes of the output.
 const MAGIC: &[u8; 8] = b"AFTRACE1";
-/// The number that stands for a missing function or offset.
+/// The number for a missing function or offset.
 const NONE: u32 = u32::MAX;
 /// The kind of a record with a value of the preceding entry.
 const VALUE: u8 = 19;
@@ -20,8 +20,8 @@ const VALUE: u8 = 19;
 const BYTES: u8 = 20;
 /// The maximum number of bytes in a record of kind [`BYTES`].
 const HELD: usize = 16;
-/// The number that is added to the kind of a record that describes the intended access of the
-/// preceding trap's operator.
+/// The number added to a record's kind if the record describes the access that a trapped operator
+/// would have made. This record follows the trap's record.
 const TRIED: u8 = 32;
 
 /// Writes steps as fixed-size records after a head.

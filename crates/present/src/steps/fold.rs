@@ -27,31 +27,31 @@ pub struct ShownStep {
     pub step: Step,
     /// The line to show instead of the step's own line.
     pub own: Option<OwnPlace>,
-    /// The steps of library code for which the row stands, if it does.
+    /// The steps of library code that the row represents. `None` for a step of shown code.
     pub folded: Option<Folded>,
 }
 
 /// Consecutive steps of library code, after the first of them.
 #[derive(Clone, Debug)]
 pub struct Folded {
-    /// The number of steps, with the first.
+    /// The number of steps, including the first.
     pub amount: Amount,
     /// The last step, if it is known.
     pub last: Option<Step>,
 }
 
-/// The amount of library code that a row stands for.
+/// The amount of library code that a row represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// The number of steps.
     Steps(u64),
-    /// The number of blocks in which the steps are. Some of the steps were not read.
+    /// The number of blocks that contain the steps. Some of the steps were not read.
     Blocks(u64),
 }
 
-/// Leaves out steps of library code that executes many blocks after a time, in the direction of the
-/// steps. The next steps are those right before the library code ends. Returns the last time at
-/// which it executes a block, or `None` if nothing was left out.
+/// Skips steps after a time, in the direction of the steps, if library code executes many blocks
+/// there. The next steps are then those right before the library code ends. Returns the last time
+/// at which the library code executes a block, or `None` if nothing was skipped.
 pub type SkipFn<'s> = dyn FnMut(u64) -> Result<Option<u64>, PresentError> + 's;
 
 /// After this number of consecutive steps of library code, further steps may be left out.

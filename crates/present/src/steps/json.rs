@@ -167,7 +167,7 @@ pub enum StepWhat {
     },
 }
 
-/// The access that an operator that trapped would have made.
+/// The access that a trapped operator would have made.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum StepTried {

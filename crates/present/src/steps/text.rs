@@ -133,7 +133,7 @@ impl StepRow {
     }
 
     /// Returns the part of [`text`](Self::text) that fits into `room` columns. If the whole text
-    /// does not fit, it is only the operator and the effect.
+    /// does not fit, returns only the operator and the effect.
     pub(crate) fn text_in(&self, memories: u32, room: Option<usize>) -> String {
         let text = self.text(memories, 0);
         if room.is_none_or(|room| width(&text) <= room) {
@@ -257,7 +257,7 @@ impl StepRow {
 }
 
 impl StepTried {
-    /// Describes the access that an operator that trapped would have made.
+    /// Describes the access that a trapped operator would have made.
     fn text(&self, range: impl Fn(&MemoryRange) -> String) -> String {
         match self {
             Self::Load { access } => range(access),

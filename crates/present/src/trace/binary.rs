@@ -10,7 +10,7 @@ use crate::PresentError;
 
 /// The first bytes of the output.
 const MAGIC: &[u8; 8] = b"AFTRACE1";
-/// The number that stands for a missing function or block.
+/// The number for a missing function or block.
 const NONE: u32 = u32::MAX;
 /// The number of bytes to collect before writing them.
 const FULL: usize = 1 << 16;

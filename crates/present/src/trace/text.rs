@@ -24,7 +24,7 @@ const PLACE: usize = 22;
 const OFFSET: usize = 10;
 /// The minimum width of a function with its indentation.
 const FUNCTION: usize = 30;
-/// The same on a narrow terminal.
+/// The minimum width of a function on a narrow terminal.
 const NARROW_FUNCTION: usize = 18;
 /// The minimum width of source text. On a narrow terminal, other columns make room for it.
 const TEXT: usize = 24;
@@ -105,8 +105,8 @@ where
     rows.close()
 }
 
-/// Visits. A visit without a line of its own comes with the reason. Paths that the visits leave out
-/// become one visit of library code.
+/// Iterates over visits, each with the reason if it has no line of its own. Paths that the visits
+/// leave out become one visit of library code.
 struct Parts<'v, 'a, S: Segments> {
     scene: &'v Scene<'v, S>,
     visits: &'v mut Visits<'a, S>,

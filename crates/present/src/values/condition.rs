@@ -34,7 +34,7 @@ pub struct ConditionReport {
     pub unknown: Vec<VariableMissing>,
     /// The times at which the condition holds.
     pub instances: Vec<ConditionInstance>,
-    /// The number of times at which the condition holds that are left out of `instances`.
+    /// The number of further times at which the condition holds, which `instances` leaves out.
     pub more: u64,
     /// The variables that the line itself changes, after the condition was tested. Absent if none
     /// was found to change when the line was first and last executed.

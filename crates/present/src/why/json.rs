@@ -35,12 +35,12 @@ pub struct WhyHead {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<WrittenSince>,
     /// The other numbers of a line of output. Present if the question named only the line, and the
-    /// line has several numbers; the last one is explained.
+    /// line has several numbers. The answer then explains the last number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_line: Option<WhyInLine>,
 }
 
-/// The numbers of a line of output, of which the last one is explained.
+/// The numbers of a line of output. The answer explains the last number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyInLine {
     /// The number of numbers in the line.
@@ -60,7 +60,7 @@ pub struct WhyDeath {
     /// a panic hook printed other text, `assertion failed`, `aborted`, `aborted after printing` if
     /// the user's own function printed the message before it aborted, or how the run ended.
     pub what: String,
-    /// The printed message. If a panic did not print it, the text that the panic was given.
+    /// The printed message. If a panic did not print its message, the text passed to the panic.
     pub message: Option<String>,
     /// The place where the user's own code called the library.
     pub place: WhyPlace,

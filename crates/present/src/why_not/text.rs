@@ -103,7 +103,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Returns the clause that says that a place was not executed. The reason follows it.
+/// Returns the clause for a place that was not executed. The reason follows the clause.
 pub fn not_executed(at: &str, after: u64, before: Option<&WhyNotBefore>) -> String {
     let at = plain(at);
     if after == 0 {

@@ -279,8 +279,8 @@ fn exactly(integer: i128, float: f64) -> Option<Ordering> {
 }
 
 impl Held {
-    /// Whether a variable holds a constant. Names are compared if the variable's value has a name.
-    /// Returns `None` if numbers have to be compared.
+    /// Whether a variable holds a constant. Compares names if the variable's value has one. Returns
+    /// `None` if the caller must compare numbers.
     fn is_constant_of(&self, constant: &Self) -> Option<Result<bool, String>> {
         let text = &self.text;
         let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '_' | ':' | '#');

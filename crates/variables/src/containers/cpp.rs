@@ -88,7 +88,7 @@ impl Reader<'_, '_> {
         let number = self.part(&held, "__index")?;
         let index = self.number(&number)?;
         let bytes = self.variables.sized(number.type_ref).ok()?;
-        // If all bits are set, there is no alternative.
+        // If all bits of the index are set, the variant has no value.
         if index.count_ones() == u32::try_from(8 * bytes).ok()? {
             return Some(Contents::Text("valueless".to_owned()));
         }
@@ -114,7 +114,7 @@ impl Reader<'_, '_> {
         let mut items = Items::default();
         for leaf in record.members.iter().filter(|member| member.base) {
             let leaf = self.variables.member(&leaves, leaf, self.machine).ok()?;
-            // An empty part is the base class of its leaf.
+            // A leaf stores an empty part as its base class.
             let value = self.part(&leaf, "__value_").or_else(|| {
                 let record = self.record(leaf.type_ref)?;
                 let own = record.members.first()?;
@@ -160,7 +160,8 @@ impl Reader<'_, '_> {
             }
             match next(at).filter(|_| self.is_there(at)) {
                 Some(to) => at = to,
-                // The last node counted is the end, which is found again below.
+                // The last address counted is not a valid node. `linked` finds it again and reports
+                // it.
                 None => break,
             }
         }

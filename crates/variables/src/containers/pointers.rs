@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Reads a `Ref` or a `RefMut`, which stand for the borrowed value.
+    /// Reads a `Ref` or a `RefMut` as the value that it borrows.
     pub(super) fn borrow(&self, object: &Object) -> Option<Contents> {
         self.part(object, "borrow")?;
         match self.fat_pointer(&self.part(object, "value")?)? {

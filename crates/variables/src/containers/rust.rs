@@ -44,7 +44,7 @@ impl Reader<'_, '_> {
     pub(super) fn mutex(&self, object: &Object) -> Option<Contents> {
         self.part(object, "poison")?;
         let value = self.parts(object, &["data", "value"])?;
-        // The lock's state is a boolean without threads, and a number with threads.
+        // In a program without threads, the lock's state is a boolean. Otherwise it is a number.
         let lock = self.part(object, "inner")?;
         let lock = self
             .part(&lock, "locked")
@@ -108,7 +108,7 @@ impl Reader<'_, '_> {
         let TypeKind::Pointer { to: node, .. } = owned.ok()?.kind else {
             return None;
         };
-        // An Option of a pointer is 0 if there is none.
+        // An `Option` of a pointer is 0 for `None`.
         let first = self.number(&self.part(object, "head")?)?;
         self.linked(node, (first, None), count, |at| {
             self.number(&self.part(&self.at(node, at)?, "next")?)

@@ -70,8 +70,8 @@ impl<'a> Run<'_, 'a> {
         let name = entry
             .value(gimli::DW_AT_name)
             .and_then(|name| self.context.debug.text(unit, name));
-        // LLVM names the types of its expressions after their number of bits, which may be less
-        // than their bytes hold.
+        // LLVM names the types in its expressions after their width in bits, which need not be a
+        // whole number of bytes.
         let named = name.and_then(|name| {
             name.strip_prefix("DW_ATE_")?
                 .rsplit_once('_')?

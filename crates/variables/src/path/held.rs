@@ -141,7 +141,8 @@ impl Variables<'_> {
                 }
                 (Some(Contents::Held(None)), _) => return Err(PathError::Empty),
                 (Some(Contents::Pointer { address: 0, .. }), _) => return Err(PathError::Null),
-                // The elements of an array in a smart pointer follow its first element.
+                // A smart pointer to an array gives the first element, and the others follow it in
+                // memory.
                 (Some(Contents::Pointer { address, to, .. }), Key::Number(index))
                     if self.record(to.type_ref)?.is_none() =>
                 {
@@ -241,7 +242,7 @@ impl Variables<'_> {
                     ..Limits::DEFAULT
                 };
                 let own = self.render(own, &limits, machine).text;
-                // A pointer to characters starts with its address.
+                // The text of a pointer to characters starts with the address.
                 let text = match own.strip_prefix("0x").and_then(|own| own.split_once(' ')) {
                     Some((_, text)) => text,
                     None => &own,

@@ -62,7 +62,7 @@ impl Variables<'_> {
         Ok(object)
     }
 
-    /// Returns the object to which a C++ reference refers. Any other object is returned itself.
+    /// Returns the object to which a C++ reference refers. Returns any other object unchanged.
     fn referred(&self, object: Object, machine: &dyn Machine) -> Result<Object, PathError> {
         let described = self.describe(self.plain(object.type_ref)?)?;
         match described.kind {

@@ -1,5 +1,5 @@
 //! Formats floating-point numbers of every format. The text is the shortest decimal number that
-//! rounds to this number of the format.
+//! rounds to the given number in its format.
 //!
 //! Rust formats `f32` and `f64`. The other formats use the algorithm of Steele and White (1990) in
 //! the form of Burger and Dybvig (1996, section 3). It is exact, and computes with integers of up
@@ -127,7 +127,7 @@ fn power(exponent: i32) -> f64 {
     2f64.powi(exponent.clamp(-1022, 1023))
 }
 
-/// Returns digits as a number. The point comes after the first `point` digits.
+/// Writes digits as a decimal number, with the point after the first `point` digits.
 fn written(digits: &str, point: i32) -> String {
     let exponent = point - 1;
     if !(-4..16).contains(&exponent) {
@@ -160,7 +160,7 @@ fn shortest(mantissa: u128, exponent: i32, narrow: bool) -> (String, i32) {
     let mut s = Natural::of(1).shifted(below_bits + 1 + extra);
     let mut below = Natural::of(1).shifted(above_bits);
     let mut above = below.clone().shifted(extra);
-    // The ends of the interval round to an even mantissa.
+    // If the mantissa is even, the ends of the interval also round to it.
     let even = mantissa & 1 == 0;
     let is_high = |r: &Natural, above: &Natural, s: &Natural| match r.plus(above).cmp(s) {
         Ordering::Equal => even,
@@ -258,7 +258,7 @@ impl Natural {
         Self(digits)
     }
 
-    /// Subtracts a number that is not larger.
+    /// Subtracts a number that must not be larger than this number.
     fn subtract(&mut self, other: &Self) {
         let mut borrow = false;
         for (at, digit) in self.0.iter_mut().enumerate() {

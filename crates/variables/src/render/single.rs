@@ -55,7 +55,7 @@ impl Rank {
     }
 }
 
-/// A type with a single number in each object, with the data needed to read the objects.
+/// A type whose objects are single numbers, with the data needed to read them.
 #[derive(Clone, Debug)]
 pub struct NumberType {
     described: Arc<Type>,
@@ -91,7 +91,7 @@ const PARTS: usize = 8;
 const NESTED: usize = 8;
 
 impl Variables<'_> {
-    /// Reads an object as a single number. A C++ reference is replaced by its target.
+    /// Reads an object as a single number. For a C++ reference, reads its target.
     ///
     /// # Errors
     /// [`PathError::Aggregate`] if the object has several parts, regardless of their values.

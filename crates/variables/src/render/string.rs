@@ -207,7 +207,7 @@ pub fn quoted(bytes: &[u8]) -> String {
     let mut questions = 0;
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            // Two question marks and one of these form a trigraph.
+            // Two question marks and one of these characters form a trigraph.
             if questions > 1 && "=/'()!<>-".contains(c) {
                 text.insert(text.len() - 1, '\\');
             }

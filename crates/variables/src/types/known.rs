@@ -14,8 +14,8 @@ use crate::debug::{Debug, EntryId};
 /// because an object found with one reader of a module may be shown with another.
 static LENGTHS: Mutex<Vec<Arc<Lengths>>> = Mutex::new(Vec::new());
 
-/// The number of the latest lengths with which new lengths are compared. These are the lengths of
-/// the open activations.
+/// The number of recent lengths that are compared with new lengths, so that equal lengths share one
+/// number. Recent lengths are those of the open activations.
 const RECENT: usize = 16;
 
 fn all_lengths() -> MutexGuard<'static, Vec<Arc<Lengths>>> {

@@ -134,8 +134,8 @@ impl<'a> Reader<'_, 'a> {
         }))
     }
 
-    /// Returns the distance in bytes of a member from the beginning of its record, if its location
-    /// is an expression that only adds a distance. DWARF 2 has no other form.
+    /// Returns a member's distance in bytes from the beginning of its record, if its location is an
+    /// expression that only adds a distance. DWARF 2 has no other form.
     fn plain_offset(&self, entry: &Entry<'a>, place: &gimli::Expression<Slice<'a>>) -> Option<u64> {
         let encoding = self.debug.unit(entry.id.unit).encoding();
         let mut rest = place.0;

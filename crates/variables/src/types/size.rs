@@ -56,7 +56,7 @@ pub(crate) fn size(
     })
 }
 
-/// Returns a type without the names and qualifiers around it.
+/// Returns a type stripped of aliases and qualifiers.
 pub(crate) fn plain(
     types: &Types,
     debug: &Debug<'_>,
