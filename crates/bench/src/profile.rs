@@ -195,7 +195,7 @@ pub(crate) fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64>
     Ok(sums.sum())
 }
 
-/// Returns the number of blocks that begin only because a call ended the previous one.
+/// Returns the number of blocks that begin only because a call ended the previous block.
 fn continuations(program: &Program, counts: &Counts) -> u64 {
     let mut sum = 0;
     for (f, counts) in program.functions.iter().zip(&counts.functions) {

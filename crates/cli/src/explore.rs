@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if !arguments.no_open && !opened(&url) {
         say("no browser could be started; open the address above");
     }
-    // The browser should not inherit this.
+    // Do this only after the browser has started, because child processes inherit the setting.
     pages::small();
     explorer.serve();
     bail!("the page's server ended")

@@ -34,7 +34,7 @@ pub(crate) struct FilterArguments {
 }
 
 impl FilterArguments {
-    /// Returns the first given option, or `None`.
+    /// Returns the first option that was given, or `None`.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first_given(&[
             ("--include", !self.include.is_empty()),

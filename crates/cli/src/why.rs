@@ -60,8 +60,9 @@ pub(crate) struct Arguments {
     )]
     at: Option<String>,
     /// Explain a number or byte that the program printed. Give line:N from 1 or line:last for the
-    /// line's last number; line:N:COLUMN for what is there; a string for the number at its end, or
-    /// else its first byte (text:12 for a string that is a number); or a byte's number, from 0
+    /// line's last number; line:N:COLUMN for the number or byte there; a string for the number at
+    /// its end, or else its first byte (text:12 for a string that is a number); or a byte's number,
+    /// from 0
     #[arg(
         long,
         value_name = "BYTE|TEXT",

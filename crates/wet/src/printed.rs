@@ -71,7 +71,7 @@ pub(crate) struct Printing<'p> {
     is_done: bool,
     /// Whether the current call outputs bytes.
     is_printing: bool,
-    /// Whether the host read the bytes that are reported next in an output call.
+    /// Whether the host read the next reported bytes in an output call.
     is_read: bool,
     bytes: Vec<u8>,
 }

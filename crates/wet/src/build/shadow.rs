@@ -79,8 +79,8 @@ struct Bytes {
     costs: [u8; PAGE],
 }
 
-/// Stands in for the definition of a word whose bytes have separate entries. No word has this
-/// definition itself, because a value cannot supply four bytes that begin with its last byte.
+/// Replaces the definition of a word whose bytes have separate entries. No word has this definition
+/// itself, because a value cannot supply four bytes that begin with its last byte.
 const APART: u64 = u64::MAX;
 
 /// The writer of a byte, and the cost of computing its value.

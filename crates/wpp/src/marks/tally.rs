@@ -115,8 +115,8 @@ impl Tally {
         }
     }
 
-    /// Returns the offset, in blocks, of the mark that `others` other marks of the segment precede.
-    /// The mark must exist.
+    /// Returns the offset, in blocks, of the mark that comes after `others` other marks of the
+    /// segment. The mark must exist.
     pub(super) fn select(
         &self,
         measured: &Measured,

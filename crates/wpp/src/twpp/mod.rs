@@ -8,8 +8,8 @@
 //! function's path traces alone. Each stage expands back to exactly the same events.
 //!
 //! The paper leaves these choices open:
-//! - A call's position is the number of blocks that its caller itself had executed. The paper does
-//!   not have to store this, because its blocks show whether they make a call.
+//! - A call's position is the number of blocks that its caller itself had executed before the call.
+//!   The paper does not have to store this, because its blocks show whether they make a call.
 //! - An activation that never returned has the trace up to the run's end. The end counts as leaving
 //!   the trace's last block, so no chain continues there. Such traces are ordinary path traces. The
 //!   number of calls that never returned is stored with each.
