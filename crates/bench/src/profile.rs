@@ -266,7 +266,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
         compiled.push((name, compile(*setting, module)?));
     }
     // The first compilations warm up the machine. Each second compilation counts, unless it was
-    // omitted because the first took long.
+    // omitted because the first took a long time.
     for ((name, setting, module), (_, first)) in modules.iter().zip(&compiled) {
         let seconds = match first.compile_seconds {
             long if long > LONG_COMPILATION => long,

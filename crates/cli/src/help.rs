@@ -86,7 +86,7 @@ const FORMATS: [(&str, &str, &str); 11] = [
     ("tsv excel xlsx table", "csv", "rows for spreadsheets"),
 ];
 
-/// Replaces an error by one that names the remedy:
+/// Replaces an error with an error that names the remedy:
 ///
 /// - For `help` with a misspelt command, the error of the command itself, which suggests other
 ///   commands.

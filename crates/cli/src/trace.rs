@@ -17,9 +17,9 @@ use crate::output::write;
 /// It shows the run by block, path, call, line, statement or memory access. Time t counts executed
 /// blocks from 1. For --level statement and memory, the run is followed from the last checkpoint
 /// before --from (`build --lens full` makes checkpoints), or else from its beginning. With
-/// --reverse the run is followed piece by piece, so a long stretch without checkpoints takes long.
-/// Text on standard output stops after 100 lines, and shows how to continue. It does not stop if
-/// --limit, --last, or both --from and --to choose how much to show. No other output is cut.
+/// --reverse the run is followed piece by piece, so a long stretch without checkpoints takes a long
+/// time. Text on standard output stops after 100 lines, and shows how to continue. It does not stop
+/// if --limit, --last, or both --from and --to choose how much to show. No other output is cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Positions:

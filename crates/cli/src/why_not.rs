@@ -16,7 +16,7 @@ use crate::output::pasted;
 /// from. A line depends on the branches that decide whether it is reached or, if no branch of its
 /// function does, on the calls to that function. If that branch or call was not reached either, the
 /// command asks the same question about it, until it finds a branch or call that ran. The report
-/// shows the last execution of that branch or call or, with --after, the first one after that
+/// shows the last execution of that branch or call or, with --after, the first execution after that
 /// moment. It shows which way control went, what decided this, and where the deciding value came
 /// from, as in `afterimage why`.
 #[derive(Debug, clap::Args)]

@@ -139,7 +139,7 @@ impl Trust {
         (3 * with <= 2 * without).then_some(without * 3 / 4)
     }
 
-    /// Replaces a block by a predicted block if that is sufficiently shorter. Returns whether it
+    /// Replaces a block with a predicted block if that is sufficiently shorter. Returns whether it
     /// was replaced.
     fn choose(
         &mut self,

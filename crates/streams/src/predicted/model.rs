@@ -25,7 +25,7 @@ const LEVELS: usize = SURE as usize + 1;
 /// The number of contexts of answers.
 const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
 
-/// The model, which holds everything that has been learnt.
+/// The model, which contains everything that has been learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,

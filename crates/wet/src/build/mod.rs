@@ -106,8 +106,8 @@ struct Current {
 }
 
 impl<'a> Builder<'a> {
-    /// Creates a builder for the beginning of the run. `blocks` holds the number of blocks of each
-    /// node.
+    /// Creates a builder for the beginning of the run. `blocks` contains the number of blocks of
+    /// each node.
     pub(crate) fn new(
         program: &'a Program,
         codes: &PrimaryMap<NodeId, NodeCode>,

@@ -3,8 +3,8 @@
 //!
 //! This module builds the paper's representation stage by stage, for comparison and export. A
 //! [`Collector`] partitions a run's [`Event`]s into unique path traces and a dynamic call graph,
-//! which form a [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and
-//! sequences by timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
+//! which form a [`Wpp`]. [`Twpp::compact`] replaces chains of blocks with dynamic basic blocks, and
+//! sequences with timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
 //! function's path traces alone. Each stage expands back to exactly the same events.
 //!
 //! The paper leaves these choices open:
