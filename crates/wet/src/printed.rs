@@ -1,4 +1,4 @@
-//! Stores a program's output, which is the bytes that the host read in output calls.
+//! Stores a program's output, that is, the bytes that the host read in output calls.
 //!
 //! The path and the log imply these bytes, but only if the run is followed from a checkpoint. For a
 //! question about a printed line, following the run would take longer than the rest of the work. So

@@ -75,7 +75,7 @@ impl<S: Segments> WholePath<S> {
     ///
     /// # Errors
     /// Returns [`PathError::Follow`] if, according to the summaries, a segment does not follow the
-    /// previous one.
+    /// previous segment.
     pub fn new(
         segments: S,
         nodes: Arc<PrimaryMap<NodeId, Node>>,

@@ -126,8 +126,8 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and a number of bytes from there on that one write wrote. The
-    /// search is quick, so the write may reach further.
+    /// Returns the entry of a byte, and a number of bytes from there on that the same write wrote.
+    /// The write may reach further, because only cheap checks are made.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -398,8 +398,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of a byte, and a number of bytes from there on that one write wrote. The
-    /// search is quick, so the write may reach further.
+    /// Returns the entry of a byte, and a number of bytes from there on that the same write wrote.
+    /// The write may reach further, because only cheap checks are made.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);

@@ -65,7 +65,7 @@ pub struct Reading {
 /// The writer of bytes, or of a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// No writer, so that the bytes have the module's initial contents.
+    /// No writer. The bytes have the module's initial contents.
     Initial,
     /// The host, in a call to it.
     Host {

@@ -97,7 +97,7 @@ pub struct NodeContext {
     /// a call, this is the number of the block after the call. All nodes that end the activation
     /// have one common number.
     pub next: u32,
-    /// Whether the node ends with a call, so that an activation follows.
+    /// Whether the node ends with a call. If so, an activation follows.
     pub calls: bool,
 }
 

@@ -218,7 +218,7 @@ impl Outlines {
         &mut self.outlines[number]
     }
 
-    /// Adds the trace of an activation that was open at a segment's border.
+    /// Adds the trace of an activation that was open at a segment's boundary.
     fn add(&mut self, open: Open, returned: bool) {
         let outline = self.outline(open.trace, |_| open.beginning);
         outline.calls += 1;
