@@ -17,8 +17,8 @@ use crate::matching::{Pair, load};
 /// The options of the fit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one,
-    /// on the same input
+    /// Recordings with their paths, in pairs: first the unoptimised version, then the optimised
+    /// version, on the same input
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
     /// Match and fit this many times, each time with the previous weights

@@ -62,7 +62,7 @@ enum Command {
     Redundancy(redundancy::Options),
     /// Measure the time and size of histories of branch predictors and caches
     Histories(histories::Options),
-    /// Measure the time of the first answer about a bare recording, and of a later one
+    /// Measure the time of the first answer about a bare recording, and of a later answer
     First(Arguments),
     /// Measure the time of `why` to its first line
     Why(why::Options),

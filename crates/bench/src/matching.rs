@@ -29,9 +29,9 @@ use crate::publish::publish;
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one,
-    /// on the same input [default: the versions in the corpus (build them first: cargo xtask corpus
-    /// --versions), which are recorded]
+    /// Recordings with their paths, in pairs: first the unoptimised version, then the optimised
+    /// version, on the same input [default: the versions in the corpus (build them first: cargo
+    /// xtask corpus --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
     /// Also match each statement again, given correct matches of all others, which takes twice as

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Ask each question this many times
     #[arg(long, value_name = "N", default_value_t = 5)]
     times: usize,
-    /// The command that is timed [default: the one built beside this one]
+    /// The command that is timed [default: the command built beside this program]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
     /// The folder for the results; without it, no results are kept

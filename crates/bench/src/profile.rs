@@ -195,7 +195,7 @@ pub(crate) fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64>
     Ok(sums.sum())
 }
 
-/// Returns the number of blocks that begin only because a call ended the previous one.
+/// Returns the number of blocks that begin only because a call ended the previous block.
 fn continuations(program: &Program, counts: &Counts) -> u64 {
     let mut sum = 0;
     for (f, counts) in program.functions.iter().zip(&counts.functions) {
@@ -266,7 +266,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
         compiled.push((name, compile(*setting, module)?));
     }
     // The first compilations warm up the machine. Each second compilation counts, unless it was
-    // omitted because the first took long.
+    // omitted because the first took a long time.
     for ((name, setting, module), (_, first)) in modules.iter().zip(&compiled) {
         let seconds = match first.compile_seconds {
             long if long > LONG_COMPILATION => long,

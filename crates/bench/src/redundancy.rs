@@ -54,8 +54,8 @@ struct RedundancyFigures {
     within: u64,
     /// Processor time, including following the run.
     seconds: f64,
-    /// For the hottest loads or expressions: the number of executions, the number of those that are
-    /// redundant in the same call, and the number of those that are redundant by path.
+    /// For the hottest loads or expressions: the numbers of all executions, of executions that are
+    /// redundant in the same call, and of executions that are redundant by path.
     asked: u64,
     asked_within: u64,
     by_path: u64,

@@ -44,9 +44,9 @@ struct Row {
     full: Slices,
     /// Full slices of values computed anywhere.
     anywhere: Slices,
-    /// Slices along data only.
+    /// Slices that follow only data dependences.
     data: Slices,
-    /// Slices along neither control nor addresses.
+    /// Slices that follow neither control dependences nor addresses.
     thin: Slices,
 }
 
@@ -106,8 +106,8 @@ impl Observer for Counted {
 }
 
 /// Returns the number of blocks at the beginning of the run that execute `most` statements, and the
-/// number of statements that they execute, which may be greater, because the last path is counted
-/// whole. A shorter run is counted completely.
+/// number of statements that they execute. That number may exceed `most`, because the last path is
+/// counted whole. A shorter run is counted completely.
 fn extent(subject: &Subject, most: u64) -> Result<(u64, u64)> {
     let (mut machine, mut counted) = (machine(subject)?, Counted::default());
     let mut cursor = subject.path.cursor();

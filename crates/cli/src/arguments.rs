@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::output::{Color, ToFile, write};
 
-/// Defines the values of an option. Each value stands for the value of the same name in a library's
+/// Defines the values of an option. Each value maps to the value of the same name in a library's
 /// type.
 macro_rules! choices {
     ($name:ident => $meaning:ty { $($(#[$attribute:meta])* $choice:ident),+ $(,)? }) => {
@@ -39,7 +39,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Defines a command's `Format`, which is a selection of the formats of reports.
+/// Defines a command's `Format`, which contains some of the report formats.
 macro_rules! formats {
     ($($choices:tt)+) => {
         $crate::arguments::choices!(Format => afterimage_present::Format { $($choices)+ });
@@ -89,7 +89,7 @@ pub(crate) fn guest_arguments(args: &[OsString]) -> Result<Vec<String>> {
     args.collect()
 }
 
-/// Returns the first given option, or `None`.
+/// Returns the first option that was given, or `None`.
 pub(crate) fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
     let given = options.iter().find(|(_, is_given)| *is_given);
     given.map(|(name, _)| *name)
@@ -188,7 +188,7 @@ impl SourceArguments {
         !self.source_path.is_empty()
     }
 
-    /// Returns the places of source files: first the requested places, then the places in the
+    /// Returns the locations of source files: first the requested locations, then those in the
     /// user's settings.
     pub(crate) fn paths(&self) -> Result<SourcePaths> {
         Settings::read()?.source_paths(&self.source_path)
@@ -234,25 +234,26 @@ impl StretchArguments {
     }
 }
 
-/// The grants and limits of a guest.
+/// The permissions and limits of a guest.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Running the program")]
 pub(crate) struct RunArguments {
     /// Grant the guest a folder, under the same name or another; may be repeated
     #[arg(long, value_name = "HOST[::GUEST]")]
     pub dir: Vec<String>,
-    /// Set an environment variable for the guest; without a value, pass on ours; may be repeated
+    /// Set an environment variable for the guest; without =V, pass on your own value; may be
+    /// repeated
     #[arg(long, value_name = "K[=V]")]
     pub env: Vec<String>,
-    /// Read the guest's standard input from this file [default: ours]
+    /// Read the guest's standard input from this file [default: standard input]
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
     /// Call this exported function instead of _start. ARGS are its arguments: numbers (42, -0x2a,
     /// 1.5, nan:0x1), 0x… for the 128 bits of a v128, or null for a reference
     #[arg(long, value_name = "EXPORT")]
     pub invoke: Option<String>,
-    /// Seed for the guest's random numbers; runs with the same seed get the same numbers, so that
-    /// you can compare them [default: the system's]
+    /// Seed for the guest's random numbers; give two runs the same seed to compare them [default: a
+    /// seed from the system]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Stop the guest after this many seconds; its compilation has the same limit, but at least one
@@ -310,14 +311,14 @@ impl RunArguments {
         dirs.chain(env).chain(others).chain(clock).collect()
     }
 
-    /// Returns the options that were given as words of a command line.
+    /// Returns the given options as words of a command line.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let options = self.options().into_iter();
         let words = options.flat_map(|(name, value)| [Some(name.into()), value]);
         words.flatten().collect()
     }
 
-    /// Returns the first given option, or `None`.
+    /// Returns the first option that was given, or `None`.
     pub(crate) fn given(&self) -> Option<&'static str> {
         self.options().first().map(|(name, _)| *name)
     }

@@ -32,8 +32,8 @@ pub(crate) struct Arguments {
     /// Show its K-th call, from 1, or the last: who made it, from where, when, and how long it took
     #[arg(long, value_name = "K|last", requires = "function")]
     call: Option<Occurrence>,
-    /// Show that whole call: its arguments and result, its path by lines, and what each line
-    /// changed, wrote and called
+    /// With --call, show the whole call: its arguments and result, its path by lines, and what each
+    /// line changed, wrote and called
     #[arg(long, requires = "call")]
     lines: bool,
     /// Show only the first N rows of each text table

@@ -18,10 +18,10 @@ use crate::lens;
 /// lists such a branch as having moved the value.
 ///
 /// With --forward it shows the reverse, in order of time: what used the result and, for a branch or
-/// a call, what ran because of it. These are exactly the executions whose
-/// own dependences include this one, except as a branch that moved an operand. For a call, they are
-/// the uses of its results, even if a callee computed these, and the uses of bytes that the host
-/// wrote during the call.
+/// a call, what ran because of it. The list contains exactly the executions whose own dependences
+/// include this one, unless it is only a branch that moved their operand. For a call, it contains
+/// the uses of its results, even if a callee computed them. It also contains the uses of bytes that
+/// the host wrote during the call.
 ///
 /// Both directions include memory that the host reads: for a call to fd_write, the writers of the
 /// bytes that it printed; for a store, the host calls that read its bytes before they were

@@ -39,9 +39,9 @@ use crate::output::{say, say_not_at_hand};
 ///
 /// With --pass and --fail it ranks lines and values that separate failing executions from passing
 /// executions, by Ochiai's coefficient. A line scores 1 if it ran in every failing execution and in
-/// no passing one. A statement scores 1 if a predicate held for one of its values in every failing
-/// execution and in no passing one. The predicates are negative, zero, positive, and above or below
-/// all its values in passing executions.
+/// no passing execution. A statement scores 1 if a predicate held for one of its values in every
+/// failing execution and in no passing execution. The predicates are negative, zero, positive, and
+/// above or below all its values in passing executions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

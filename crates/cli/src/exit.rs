@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Guest(u8),
     /// `--timeout` ended the guest. The command `timeout` uses the same code.
     TimedOut,
-    /// A check that was requested has failed.
+    /// A requested check failed.
     Unsound,
     /// afterimage failed.
     Failure,

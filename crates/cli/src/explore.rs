@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Begin at this moment: parser.c:42#7, main#last, t=123456, 50%, end
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Listen on this port [default: the next free one from 7380 on]
+    /// Listen on this port [default: the next free port from 7380 on]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// Print the address, but open no browser
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if !arguments.no_open && !opened(&url) {
         say("no browser could be started; open the address above");
     }
-    // The browser should not inherit this.
+    // Do this only after the browser has started, because child processes inherit the setting.
     pages::small();
     explorer.serve();
     bail!("the page's server ended")

@@ -20,7 +20,7 @@ pub(crate) struct FilterArguments {
     /// Leave out this function; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     exclude: Vec<String>,
-    /// Keep only the part between two positions, both included
+    /// Keep only the part between two moments, both included
     #[arg(long, value_name = "FIRST..LAST", allow_hyphen_values = true)]
     window: Option<String>,
     /// Keep nothing before the K-th call to a function, arrival at a line, or execution of an
@@ -34,7 +34,7 @@ pub(crate) struct FilterArguments {
 }
 
 impl FilterArguments {
-    /// Returns the first given option, or `None`.
+    /// Returns the first option that was given, or `None`.
     pub(crate) fn given(&self) -> Option<&'static str> {
         first_given(&[
             ("--include", !self.include.is_empty()),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use afterimage_program::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Each heading with its commands, in the order in which users need the commands.
+/// The headings with their commands, in the order in which users need them.
 const GROUPS: [(&str, &str); 8] = [
     ("Record", "record runner build info verify strip instrument"),
     ("Count", "profile paths redundancy simulate"),
@@ -43,7 +43,7 @@ pub(crate) fn grouped(command: clap::Command) -> clap::Command {
     command.help_template(template)
 }
 
-/// Names by which users look for a format, the nearest format, and its purpose.
+/// The names that users try for a format, each with the nearest format and its purpose.
 const FORMATS: [(&str, &str, &str); 11] = [
     (
         "flamegraph flame folded inferno stacks svg perf",
@@ -86,12 +86,12 @@ const FORMATS: [(&str, &str, &str); 11] = [
     ("tsv excel xlsx table", "csv", "rows for spreadsheets"),
 ];
 
-/// Replaces an error by one that names the remedy:
+/// Replaces an error with an error that names the remedy:
 ///
 /// - For `help` with a misspelt command, the error of the command itself, which suggests other
 ///   commands.
 /// - For a second argument without an option, the option that takes places or functions.
-/// - For an option of other commands, these commands.
+/// - For an option that only other commands have, those commands.
 /// - For a misspelt option, the nearest option. clap suggests only options that are very similar.
 /// - For a format that does not exist, the nearest format.
 /// - For missing arguments, an example.

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::lens::session;
 use crate::progress::Terminal;
 
-/// Show what a recording holds, and how the run ended
+/// Show what a recording contains, and how the run ended
 ///
 /// It also lists what the file reveals to anyone who gets it: arguments, variables, data read and
 /// written, paths in the debug information, and embedded sources.
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// List the embedded source files
     #[arg(long)]
     sources: bool,
-    /// Show instead what the program printed, call by call
+    /// Show only what the program printed, call by call
     #[arg(long, conflicts_with_all = ["sizes", "sources"])]
     output: bool,
     /// With --output: show at most the first N bytes of each stream

@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// Placement of counters
     #[arg(long, default_value = "quick")]
     mode: Placement,
-    /// Place enough counters that a dump taken inside host calls, or after an exit from one, is
-    /// exact; needs --mode quick
+    /// Place enough counters to make a dump exact inside host calls, or after an exit from one;
+    /// needs --mode quick
     #[arg(long)]
     standalone: bool,
     /// Format of the summary
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 // Placement by feedback is not offered, because a dump does not contain the earlier counts that the
 // placement uses.
 choices! { Placement => Mode {
-    /// In each function, where they are executed least
+    /// In each function, on the edges that are executed least
     Quick,
     /// Over the whole program at once, which needs the fewest counters
     Program,

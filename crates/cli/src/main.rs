@@ -119,7 +119,7 @@ commands! {
 }
 
 impl Command {
-    /// Whether the command answers one question, so that it examines only a small part of a
+    /// Whether the command answers a single question, and so examines only a small part of a
     /// recording.
     fn is_one_question(&self) -> bool {
         matches!(

@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     format: Format,
     #[command(flatten)]
     to: OutputArguments,
-    /// The first version, such as the unoptimised one
+    /// The first version, such as the unoptimised version
     #[arg(value_name = "A.aft")]
     a: PathBuf,
     /// The second version, whose statements are looked up in the first

@@ -60,7 +60,7 @@ pub(crate) fn say(remark: impl Display) {
 /// A space at which a line is never broken.
 const NO_BREAK: char = '\u{a0}';
 
-/// Prevents line breaks inside short parentheses of a remark, such as `(534.2 kB)`.
+/// Prevents line breaks inside short parentheses in a remark, such as `(534.2 kB)`.
 fn glued(line: &str) -> String {
     let mut glued = String::with_capacity(line.len());
     for (number, part) in line.split('(').enumerate() {

@@ -25,15 +25,15 @@ use crate::signals::{Watch, leave_scratch};
 
 /// Count how often functions, lines, blocks and edges ran
 ///
-/// Counts are exact, down to single instructions. To count, a recording is re-executed once, and
-/// the counts are kept in the file. A program is first recorded to a temporary file; its standard
+/// Counts are exact, down to single instructions. Afterimage re-executes a recording once to count,
+/// and keeps the counts in the file. A program is first recorded to a temporary file; its standard
 /// output then goes to standard error.
 ///
 /// The counts of several recordings of one program are added up. With --compare, each row shows the
 /// counts of A (the recordings named first), the counts of B, and the ratio B/A. If B's input is
 /// twice as large, B/A is 2 where the program is linear, and 4 where it is quadratic.
 ///
-/// Exits with 0 once the report is written, however the guest ended.
+/// Exits with 0 once the report is written, no matter how the guest ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -97,8 +97,8 @@ pub(crate) struct Arguments {
     /// An earlier recording of the same program, whose counts show where counters are cheap
     #[arg(long, value_name = "FILE.aft", help_heading = "Counting")]
     weights: Option<PathBuf>,
-    /// Count nothing; read the counters that a module made by `afterimage instrument` left in
-    /// another engine
+    /// Do not count; read the counters that a module from `afterimage instrument` left in another
+    /// engine
     #[arg(long, value_name = "DUMP", conflicts_with_all = ["mode", "weights"], help_heading = "Counting")]
     counters: Option<PathBuf>,
     /// A recording, or a program to record first
@@ -137,7 +137,7 @@ choices! { SortArgument => Sort {
 }}
 
 choices! { ModeArgument => CounterPlacement {
-    /// In each function, where they are executed least
+    /// In each function, on the edges that are executed least
     Quick,
     /// Like program, and also in every block, to check the derived counts
     #[value(name = "slow")]
@@ -259,7 +259,8 @@ impl Arguments {
         Ok(())
     }
 
-    /// Passes the requested placement of counters to `ask`. `None` means the counts that are stored in a recording.
+    /// Passes the requested placement of counters to `ask`. `None` means the counts that are stored
+    /// in a recording.
     fn counting<R>(&self, ask: impl FnOnce(Option<&Counting<'_>>) -> Result<R>) -> Result<R> {
         let placement = match (self.mode, &self.weights) {
             (None, None) => return ask(None),

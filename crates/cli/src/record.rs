@@ -27,7 +27,7 @@ use crate::signals::{Watch, leave_last_words};
 /// You can later ask about everything that the program did. The guest's standard output and error
 /// pass through unchanged, and its exit code becomes ours. The guest has no network, and only the
 /// folders and variables that you grant. Ctrl-C and --timeout stop only the guest; the recording
-/// then holds exactly the run up to that moment. A second Ctrl-C, at least a third of a second
+/// then contains exactly the run up to that moment. A second Ctrl-C, at least a third of a second
 /// later, ends everything at once.
 #[derive(Debug, clap::Args)]
 #[command(

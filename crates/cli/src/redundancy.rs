@@ -47,8 +47,8 @@ pub(crate) struct Arguments {
     /// on standard output, all otherwise; results by path cover 20]
     #[arg(long = "limit", alias = "top", value_name = "N", value_parser = entries)]
     top: Option<u64>,
-    /// For each load or operator, show the N most frequent ways: the Ball–Larus path on which it
-    /// was redundant, and the path of its source
+    /// For each load or operator, show the N most frequent pairs of Ball–Larus paths: where it
+    /// was redundant, and where its source ran
     #[arg(long, value_name = "N", value_parser = entries)]
     paths: Option<u64>,
     /// Leave out results by path alone

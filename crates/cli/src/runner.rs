@@ -18,8 +18,8 @@ use crate::record;
 ///
 /// Cargo uses it if CARGO_TARGET_WASM32_WASIP1_RUNNER="afterimage runner" is in the environment.
 /// `cargo run` records the program. `cargo test` runs each test separately, because a WebAssembly
-/// program ends at its first panic. It keeps the recordings of failing tests, and below each
-/// failure prints the recording's name and the first lines of `afterimage why --trap`. Filters,
+/// program ends at its first panic. It keeps the recordings of failing tests. Below each failure,
+/// it prints the recording's name and the first lines of `afterimage why --trap`. Filters,
 /// --nocapture and the summary work as in `cargo test`.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             folder: &folder,
             runner: &ByThis { program, run },
         };
-        // The exit code is the exit code of libtest.
+        // On a failure, libtest exits with 101.
         return Ok(if harness.run(&args)? {
             Exit::Success
         } else {
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Options for which libtest itself runs, and not each test separately.
+/// Options that run libtest itself, instead of each test separately.
 const ITSELF: [&str; 4] = ["--bench", "--list", "--help", "-h"];
 
 /// The number of calls to show below a failure.

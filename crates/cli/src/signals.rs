@@ -1,7 +1,7 @@
 //! Handles signals: some stop the current work, and some must not stop the tool.
 //!
 //! One thread receives all signals. It asks the guest or the build to stop, or else ends the
-//! process. [`StopRequests`] says which signals belong together.
+//! process. [`StopRequests`] decides which signals belong to one request.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,7 +139,7 @@ pub(crate) fn leave_scratch(folder: PathBuf) {
     state().scratch = Some(folder);
 }
 
-/// A flag for a build, which signals set.
+/// A flag that stops a build. Signals set it.
 pub(crate) struct StopFlag(Arc<AtomicBool>);
 
 impl StopFlag {

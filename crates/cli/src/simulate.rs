@@ -21,10 +21,10 @@ use crate::output::say;
 ///
 /// It shows which branches were mispredicted, and which loads and stores missed. The run is
 /// followed exactly, and each branch and each access to linear memory is passed to the models. The
-/// recording keeps one bit for each execution: whether it was mispredicted or missed. So later
-/// questions are answered at once; without options, all kept results are shown. Branches are br_if
-/// and if (direction), and br_table and calls through tables (target). Locals, globals and the
-/// operand stack are assumed to be in registers.
+/// recording keeps one bit for each execution: whether it was mispredicted or missed. Later
+/// questions are then answered at once. Without options, the command shows all kept results.
+/// Branches are br_if and if (direction), and br_table and calls through tables (target). Locals,
+/// globals and the operand stack are assumed to be in registers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Predictors:

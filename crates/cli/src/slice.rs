@@ -22,14 +22,14 @@ use crate::output::{pasted, say, write};
 /// Show everything that an execution depends on or influences
 ///
 /// This is a dynamic slice. It contains every execution of a statement that passed a value on,
-/// computed an address along the way, or decided whether one of these ran. It reaches through
+/// computed an address along the way, or decided whether such an execution ran. It reaches through
 /// memory, calls and the host, over the whole run. Nothing outside the slice influenced these
 /// executions, but a change there might have let other code run (docs/SLICES.md).
 ///
-/// The slice begins at one execution of a place or, for a line, at all statements that one
-/// arrival at the line executes. With --var it begins at what a variable holds right before the place executes, with
-/// --address at bytes of memory. With --forward it contains every execution whose own slice
-/// contains the place.
+/// The slice begins at one execution of a place or, for a line, at all statements that one arrival
+/// at the line executes. With --var it begins at what a variable holds right before the place
+/// executes, with --address at bytes of memory. With --forward it contains every execution whose
+/// own slice contains the place.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "\
 afterimage slice [OPTIONS] --at <PLACE#K> <FILE.aft>
@@ -67,8 +67,8 @@ pub(crate) struct Arguments {
     /// Slice bytes of memory 0: A for the 8 bytes from A on, or A..B, both included
     #[arg(long, value_name = "A[..B]", value_parser = addresses, conflicts_with = "operand")]
     address: Option<(u64, u64)>,
-    /// Slice one operand of the statement: left, right, address, value, condition, …, or its number
-    /// from 1
+    /// Slice one operand of the statement: left, right, address, value, condition, …, or its
+    /// number from 1
     #[arg(long, value_name = "NAME")]
     operand: Option<String>,
     /// Show what depends on it instead: everything that it influenced

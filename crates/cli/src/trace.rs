@@ -16,10 +16,10 @@ use crate::output::write;
 ///
 /// It shows the run by block, path, call, line, statement or memory access. Time t counts executed
 /// blocks from 1. For --level statement and memory, the run is followed from the last checkpoint
-/// before --from (`build --lens full` makes checkpoints), or else from its beginning. With --reverse it is
-/// followed piece by piece, so a long stretch without checkpoints takes long. Text on standard
-/// output stops after 100 lines, and says how to continue, unless --limit, --last, or both --from
-/// and --to choose how much to show. Nothing else is cut.
+/// before --from (`build --lens full` makes checkpoints), or else from its beginning. With
+/// --reverse the run is followed piece by piece, so a long stretch without checkpoints takes a long
+/// time. Text on standard output stops after 100 lines, and shows how to continue. It does not stop
+/// if --limit, --last, or both --from and --to choose how much to show. No other output is cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Positions:
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     /// With --level line, step over calls, but into those of this function
     #[arg(long, value_name = "F", conflicts_with = "over")]
     into: Option<String>,
-    /// With --level line, leave out the variables. The answer comes sooner
+    /// With --level line, leave out the variables, for a faster answer
     #[arg(long)]
     no_variables: bool,
     /// Show at most N entries, or all
@@ -121,7 +121,7 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 /// The default number of lines of text on standard output.
 const LINES: u64 = 100;
-/// The maximum number of entries to hold in memory at once. Questions with more entries are not
+/// The maximum number of entries to keep in memory at once. Questions with more entries are not
 /// answered from stretches of the run.
 const AT_ONCE: u64 = 1_000_000;
 /// The default number of levels of calls in text.

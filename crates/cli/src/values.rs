@@ -26,8 +26,8 @@ use crate::lens;
 /// is followed from its beginning.
 ///
 /// With --loads it follows the run and summarises what each load of the program read. With --each
-/// it lists all values, in groups of up to 256 of one load. Up to 4,096 different values are
-/// distinguished.
+/// it lists all values, in groups of up to 256 values of one load. It distinguishes up to 4,096
+/// different values.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "loads"]))]
 #[command(after_help = "\
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Summarise what all loads of the program read
     #[arg(long, conflicts_with_all = ["at", "var", "instances", "stats", "histogram"])]
     loads: bool,
-    /// List all values that the loads read instead
+    /// List all values that the loads read, instead of a summary
     #[arg(long, requires = "loads")]
     each: bool,
     /// Show this source variable or expression: total, p->next->key, *p. Without debug information,
@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// Show only the last time at which the condition holds
     #[arg(long, requires = "condition", conflicts_with = "count")]
     last: bool,
-    /// Show only how often the condition holds
+    /// Show only the number of times at which the condition holds
     #[arg(long, requires = "condition")]
     count: bool,
     /// Show only these executions of each statement: A..B, K, last, or t=T for all from block T on

@@ -16,8 +16,9 @@ use crate::lens;
 /// The explanation goes back to the constant, the host call or the input byte where the value
 /// started. It is a chain, not a slice. Moves through locals, memory, copies, arguments and results
 /// take one line. At a computation it shows the operands with their values, and follows one of
-/// them: the nearest that leads to program input, otherwise the one that was computed first.
-/// Constants are skipped. The report lists how to ask about the others, and folds what repeats.
+/// them: the nearest operand that leads to program input, or otherwise the operand that was
+/// computed first. Constants are skipped. The report lists how to ask about the others, and folds
+/// what repeats.
 ///
 /// If the run failed, no option is needed: the explanation is then that of --trap.
 ///
@@ -60,8 +61,9 @@ pub(crate) struct Arguments {
     )]
     at: Option<String>,
     /// Explain a number or byte that the program printed. Give line:N from 1 or line:last for the
-    /// line's last number; line:N:COLUMN for what is there; a string for the number at its end, or
-    /// else its first byte (text:12 for a string that is a number); or a byte's number, from 0
+    /// line's last number; line:N:COLUMN for the number or byte there; a string for the number at
+    /// its end, or else its first byte (text:12 for a string that is a number); or a byte's number,
+    /// from 0
     #[arg(
         long,
         value_name = "BYTE|TEXT",

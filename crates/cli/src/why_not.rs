@@ -14,11 +14,11 @@ use crate::output::pasted;
 ///
 /// It shows the branch that went another way, what decided it, and where the deciding value came
 /// from. A line depends on the branches that decide whether it is reached or, if no branch of its
-/// function does, on the calls to that function. If such a branch or call was not reached either, the same
-/// question is asked about it, until a branch or call is found that ran. The report shows the last
-/// execution of that branch or call or, with --after, the first one after that moment. It shows
-/// which way control went, what decided this, and where the deciding value came from, as in
-/// `afterimage why`.
+/// function does, on the calls to that function. If that branch or call was not reached either, the
+/// command asks the same question about it, until it finds a branch or call that ran. The report
+/// shows the last execution of that branch or call or, with --after, the first execution after that
+/// moment. It shows which way control went, what decided this, and where the deciding value came
+/// from, as in `afterimage why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

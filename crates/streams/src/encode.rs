@@ -14,7 +14,7 @@ const PAUSE: usize = 8;
 /// Predictors are not used for blocks with at most this many runs.
 const FEW_RUNS: usize = 8;
 
-/// The number of places at which a value of a stream's dictionary must occur on average.
+/// The number of times that a value of a stream's dictionary must occur, on average.
 const SHARING: usize = 8;
 
 /// Appends an encoded stream to `out`. An empty stream takes no bytes. A constant or arithmetic
@@ -139,7 +139,7 @@ impl Trust {
         (3 * with <= 2 * without).then_some(without * 3 / 4)
     }
 
-    /// Replaces a block by a predicted block if that is sufficiently shorter. Returns whether it
+    /// Replaces a block with a predicted block if that is sufficiently shorter. Returns whether it
     /// was replaced.
     fn choose(
         &mut self,

@@ -22,8 +22,8 @@
 //! of values in runs, are one block. More values are stored as a directory and several blocks, or
 //! as a dictionary and ranks in blocks. A directory has the smallest block size, the width of the
 //! excesses over it, and the packed excesses. The columns of runs, dictionaries and decimal floats
-//! are blocks in turn, at most three deep. Each codec's module describes its bytes. Neither a
-//! stream nor a block stores its number of values.
+//! are themselves blocks, nested at most three deep. Each codec's module describes its bytes.
+//! Neither a stream nor a block stores its number of values.
 //!
 //! The bytes may be hostile. Reading them never panics, and takes at most 300 KB of memory, plus a
 //! small multiple of the size of the bytes and the values.

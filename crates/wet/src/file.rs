@@ -123,9 +123,9 @@ pub struct FileEpochs {
 #[derive(Debug)]
 struct Window {
     index: Index,
-    /// The number of the section that holds the window's epochs.
+    /// The number of the section that contains the window's epochs.
     section: usize,
-    /// The number of the section that holds the window's index.
+    /// The number of the section that contains the window's index.
     of_index: usize,
     /// The number of the window's first epoch, among the epochs of all windows.
     first: usize,
@@ -181,9 +181,9 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    /// Returns epochs that are built on demand. `before` holds the number of blocks executed before
-    /// each epoch. `end` is the number of blocks executed by the end of the last epoch. At most
-    /// `most` epochs are built. If `most` covers all epochs, there is no limit.
+    /// Returns epochs that are built on demand. `before` contains the number of blocks executed
+    /// before each epoch. `end` is the number of blocks executed by the end of the last epoch. At
+    /// most `most` epochs are built. If `most` covers all epochs, there is no limit.
     pub fn made(
         file: &TraceFile,
         (before, end): (Vec<u64>, u64),

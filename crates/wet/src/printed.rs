@@ -1,4 +1,4 @@
-//! Stores a program's output, which is the bytes that the host read in output calls.
+//! Stores a program's output, that is, the bytes that the host read in output calls.
 //!
 //! The path and the log imply these bytes, but only if the run is followed from a checkpoint. For a
 //! question about a printed line, following the run would take longer than the rest of the work. So
@@ -71,7 +71,7 @@ pub(crate) struct Printing<'p> {
     is_done: bool,
     /// Whether the current call outputs bytes.
     is_printing: bool,
-    /// Whether the host read the bytes that are reported next in an output call.
+    /// Whether the host read the next reported bytes in an output call.
     is_read: bool,
     bytes: Vec<u8>,
 }

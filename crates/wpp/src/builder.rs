@@ -15,7 +15,7 @@ use crate::{Root, Segment, Shape, Symbol};
 /// The limits at which a segment is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The number of rules and symbols that a segment may hold.
+    /// The number of rules and symbols that a segment may contain.
     pub symbols: usize,
 }
 
@@ -47,8 +47,8 @@ pub struct Builder {
     /// The open activations, outermost first.
     frames: Vec<Frame>,
     /// The loops around the innermost activation's current position. Each activation has its own
-    /// list, and two lists for each of these loops. One holds the iterations, and the other the
-    /// current iteration. The host has the same lists.
+    /// list, and two lists for each of these loops. One list contains the iterations, and the other
+    /// contains the current iteration. The host has the same lists.
     place: LoopNest,
     before: u64,
     length: u64,

@@ -103,9 +103,9 @@ impl CallGraph {
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls, at the first request. Opens each segment once. Time: linear in the size of the segment's
-    /// grammar, plus one pass over the grammar for every 16 functions that the segment may call
-    /// recursively.
+    /// Counts all calls, at the first request. Opens each segment once. Time: linear in the size of
+    /// the segment's grammar, plus one pass over the grammar for every 16 functions that the
+    /// segment may call recursively.
     ///
     /// # Errors
     /// Returns an error if a segment cannot be read, or there are 2^64 calls or more.

@@ -18,7 +18,8 @@ pub(crate) struct Consing {
     slots: Vec<Slot>,
 }
 
-/// Marks an empty slot. No rule has this number, because a symbol holds a rule's number in 31 bits.
+/// Marks an empty slot. No rule has this number, because a symbol stores a rule's number in 31
+/// bits.
 const EMPTY: u32 = u32::MAX;
 
 /// A slot of the table.

@@ -173,7 +173,7 @@ impl<S: Segments> Cursor<'_, S> {
 
     /// Returns the open activations, outermost first. Time: linear in their number, in the length
     /// of the segment's root and in the number of earlier segments. Opens each segment in which one
-    /// of them began, but each only once.
+    /// of them began, but only once.
     ///
     /// # Errors
     /// Returns an error if one of these segments cannot be read.

@@ -1,5 +1,5 @@
-//! Encodes the data that a reader needs before it opens a segment, which are the nodes and a
-//! summary of each segment.
+//! Encodes the data that a reader needs before it opens a segment: the nodes, and a summary of each
+//! segment.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use hashbrown::HashMap;

@@ -118,13 +118,14 @@ impl<S: Segments> WholePath<S> {
     /// `most`.
     ///
     /// An automaton reads the blocks (Knuth, Morris and Pratt 1977). It has one state for each open
-    /// activation. A state also holds the progress in parts that begin after calls and returns. For
-    /// each combination of rule and state that arises, the resulting state and the number of
-    /// occurrences are computed once, so the run is not expanded. In practice, few states reach a
-    /// rule, and time is linear in the grammars. In the worst case, it is proportional to the
-    /// grammar's size times the pattern's length. Listing an occurrence examines the symbols of
-    /// each rule on the way down to it. The search opens a segment in which the pattern's functions
-    /// are neither called nor executed only if calls there could interrupt an occurrence.
+    /// activation. A state also contains the progress in parts that begin after calls and returns.
+    /// The search computes the resulting state and the number of occurrences once for each
+    /// combination of rule and state that arises, so the run is not expanded. In practice, few
+    /// states reach a rule, and time is linear in the grammars. In the worst case, it is
+    /// proportional to the grammar's size times the pattern's length. Listing an occurrence
+    /// examines the symbols of each rule on the way down to it. If the pattern's functions are
+    /// neither called nor executed in a segment, the search opens it only if calls there could
+    /// interrupt an occurrence.
     ///
     /// The search ignores blocks that a filter left out. So the caller must make sure that no
     /// filter affects the pattern's functions.

@@ -47,8 +47,8 @@ pub(crate) struct Counted {
     /// The number of marks before each segment, and in total.
     before: Vec<u64>,
     /// For each segment with nodes that may have marks, and each activation that is open at its
-    /// beginning, the node that the activation executed last. Other nodes than these may be
-    /// missing.
+    /// beginning, the node that the activation executed last. An entry is arbitrary if the
+    /// activation's nodes cannot have marks.
     open: Vec<Vec<Option<NodeId>>>,
 }
 

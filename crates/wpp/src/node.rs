@@ -30,7 +30,7 @@ pub struct Shape {
     /// The headers of the loops around its first block, outermost first. Their numbers are
     /// meaningful only within its function.
     pub loops: Box<[u32]>,
-    /// Whether its first block is the header of the last of these loops, so that an iteration
-    /// begins with it.
+    /// Whether its first block is the header of the last of these loops. If so, an iteration begins
+    /// with it.
     pub header: bool,
 }

@@ -18,7 +18,7 @@ use crate::measures::Measured;
 use crate::whole_path::Recent;
 use crate::{PathError, Segments, Summary, WholePath};
 
-/// Counts may take the room for open segments, divided by this number.
+/// The memory limit for counts is the limit for open segments, divided by this number.
 pub(crate) const SHARE: usize = 4;
 
 /// One of the [`Occurrences`].
@@ -286,7 +286,7 @@ impl Target {
 
 impl Hash for Positions {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // The order of a hash map's nodes is arbitrary, so their sum stands for them.
+        // The order of a hash map's nodes is arbitrary, so hash their sum.
         let nodes = self.of.keys().map(|node| node.index() as u64);
         nodes.fold(0, u64::wrapping_add).hash(state);
         self.all.hash(state);

@@ -40,7 +40,7 @@ pub struct WholePath<S> {
     pub(crate) mark_tallies: Mutex<MarkTallies>,
     /// The call graph, once requested.
     pub(crate) calls: OnceLock<CallGraph>,
-    /// Signals that a segment has been opened or needed.
+    /// Signals that a segment has been opened or is needed.
     changed: Condvar,
     /// For each segment requested so far, the activations that begin in it and are open at its end.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
@@ -75,7 +75,7 @@ impl<S: Segments> WholePath<S> {
     ///
     /// # Errors
     /// Returns [`PathError::Follow`] if, according to the summaries, a segment does not follow the
-    /// previous one.
+    /// previous segment.
     pub fn new(
         segments: S,
         nodes: Arc<PrimaryMap<NodeId, Node>>,
@@ -184,8 +184,8 @@ impl<S: Segments> WholePath<S> {
         self.room
     }
 
-    /// Returns a segment, after all properties on which a walk over its grammar relies have been
-    /// checked. Time: linear in its grammar, unless it is open.
+    /// Returns a segment. First checks all properties on which a walk over its grammar relies.
+    /// Time: linear in its grammar, unless it is open.
     ///
     /// # Errors
     /// Returns an error if the segment cannot be read.

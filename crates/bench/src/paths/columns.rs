@@ -160,8 +160,8 @@ pub(crate) fn table<R>(
     format!("\n{heading}\n\n{}", table.markdown())
 }
 
-/// Returns a table with targets: what must be reached, what is aimed at, and the mean and the worst
-/// value of each column over the rows.
+/// Returns a table with targets. Each line has the required value, the ideal value, and the mean
+/// and the worst value of a column over the rows.
 pub(crate) fn targets<R>(rows: &[R], all: &[(&str, &str, Column<'_, R>)]) -> String {
     let mut table = Table::new(&["", "must", "aim", "geometric mean", "worst"]);
     for (must, aim, column) in all {

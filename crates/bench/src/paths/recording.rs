@@ -104,7 +104,7 @@ pub(crate) fn measure(
         recorded.add(round, || record_run(subject, true))?;
         kept.add(round, || keep_words(subject, &prepared[0], round))?;
         sought.add(round, || keep_moments(subject, &prepared[0], round))?;
-        // One run is enough, because it takes long and varies little.
+        // One run is enough, because it takes a long time and varies little.
         if round == 1 {
             live.add(round, || write_live(subject, &prepared[0]))?;
         }

@@ -174,7 +174,7 @@ impl Plan {
     }
 }
 
-/// Compiles a module twice, unless that takes long. The first time warms up the machine.
+/// Compiles a module twice, unless that takes a long time. The first time warms up the machine.
 pub(crate) fn warm(module: &[u8]) -> Result<Compiled> {
     let first = compile(Setting::default(), module)?;
     if first.compile_seconds > LONG_COMPILATION {

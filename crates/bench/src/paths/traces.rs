@@ -144,7 +144,7 @@ fn megabytes<'a>(title: &str, of: impl Fn(&Traces) -> u64 + 'a) -> Column<'a, Ro
     Column::fact(title, 2, move |row: &Row| of(&row.traces) as f64 / 1e6)
 }
 
-/// Returns a column of factors by which something became smaller.
+/// Returns a column of reduction factors.
 fn factor<'a>(
     title: &str,
     before: impl Fn(&Traces) -> u64 + 'a,

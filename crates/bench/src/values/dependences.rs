@@ -1,4 +1,4 @@
-//! Counts dependences by the reason why they need no label, and the dependences that need one. The
+//! Counts the dependences that need no label, by reason, and the dependences that need a label. The
 //! reasons are the optimisations of section 3 of Zhang and Gupta 2005, as far as they apply here.
 
 use afterimage_streams::Stream;

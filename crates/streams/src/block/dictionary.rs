@@ -123,7 +123,7 @@ pub(crate) fn decode_values(
     Ok(distinct.into())
 }
 
-/// Replaces ranks by values.
+/// Replaces ranks with values.
 pub(crate) fn look_up(distinct: &[u64], out: &mut [u64]) -> Result<(), StreamError> {
     for slot in out {
         *slot = *usize::try_from(*slot)

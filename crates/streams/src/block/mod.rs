@@ -27,7 +27,8 @@ const PLAIN: usize = 64;
 /// A block of this many runs may take as little as one byte.
 const PIECES: usize = 2;
 
-/// The depth at which a block is nested in other blocks. Columns of a codec are blocks in turn.
+/// The depth at which a block is nested in other blocks. The columns of a codec are themselves
+/// blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nesting {
     depth: u32,
@@ -155,7 +156,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces a block by a predicted block if that is sufficiently shorter. Returns whether it was
+/// Replaces a block with a predicted block if that is sufficiently shorter. Returns whether it was
 /// replaced.
 pub(crate) fn replace_predicted(
     block: &mut Vec<u8>,
@@ -178,8 +179,8 @@ pub(crate) fn push_predicted(
     out.len() > at
 }
 
-/// Replaces the block that begins at `start` by a predicted block if that is sufficiently shorter.
-/// Returns whether it was replaced. `write` receives the maximum number of bytes.
+/// Replaces the block that begins at `start` with a predicted block if that is sufficiently
+/// shorter. Returns whether it was replaced. `write` receives the maximum number of bytes.
 fn keep_predicted(
     start: usize,
     out: &mut Vec<u8>,
@@ -204,7 +205,7 @@ pub(crate) fn push(codec: Codec, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<
     out[at] = tag(codec, parameter);
 }
 
-/// Replaces the block that begins at `start` by another encoding, if that is shorter.
+/// Replaces the block that begins at `start` with another encoding, if that is shorter.
 pub(crate) fn keep_shorter(
     start: usize,
     codec: Codec,

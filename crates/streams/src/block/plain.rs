@@ -1,5 +1,5 @@
 //! Stores values one by one, each in the bytes that it needs. This suits the handful of values that
-//! most streams hold.
+//! most streams contain.
 
 use crate::{StreamError, varint};
 

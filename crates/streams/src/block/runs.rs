@@ -2,9 +2,9 @@
 //! a whole stream consists of several runs.
 //!
 //! A stream of any length with few pieces is a single block of runs. With other codecs, a block has
-//! at most [`BLOCK`](crate::BLOCK) values. Lengths, first values and strides of the pieces are
-//! columns, each a block in turn. So a loop nest that starts its inner loop at equal distances
-//! costs only a few bytes.
+//! at most [`BLOCK`](crate::BLOCK) values. The lengths, first values and strides of the pieces are
+//! columns, and each column is itself a block. So a loop nest that starts its inner loop at equal
+//! distances costs only a few bytes.
 
 use super::{Nesting, decode_nested, encode_nested};
 use crate::{BLOCK, StreamError, varint};

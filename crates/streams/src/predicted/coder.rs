@@ -12,7 +12,8 @@ impl Probability {
     /// The probability before any decision.
     pub(super) const EVEN: Self = Self(1 << 31);
     const COUNT: u32 = (1 << 10) - 1;
-    /// After this many decisions, each further decision weighs one part in this many.
+    /// After this many decisions, the weight of each further decision is one divided by this
+    /// number.
     const LIMIT: u32 = 60;
 
     /// Returns the probability in units of 1/65536. It is never 0 or 65536.

@@ -7,7 +7,7 @@ pub(super) struct History {
     pub(super) values: [u64; 2],
     /// The last difference.
     pub(super) difference: u64,
-    /// The difference before the last one, [hashed](hash).
+    /// The difference before the last difference, [hashed](hash).
     difference_before: u64,
     /// The second-to-last and the third-to-last value, [joined](join).
     pair_before: u64,

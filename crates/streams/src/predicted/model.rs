@@ -17,7 +17,7 @@ use crate::varint;
 
 /// The number of predictors.
 const PREDICTORS: usize = 6;
-/// The number of counts of agreeing predictors that are distinguished.
+/// The number of values that the capped count of agreeing predictors can take.
 const AGREEING: usize = 3;
 /// The number of levels of confidence.
 const LEVELS: usize = SURE as usize + 1;
@@ -25,7 +25,7 @@ const LEVELS: usize = SURE as usize + 1;
 /// The number of contexts of answers.
 const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
 
-/// The model, which holds everything that has been learnt.
+/// The model, which contains everything that has been learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,

@@ -106,8 +106,8 @@ struct Current {
 }
 
 impl<'a> Builder<'a> {
-    /// Creates a builder for the beginning of the run. `blocks` holds the number of blocks of each
-    /// node.
+    /// Creates a builder for the beginning of the run. `blocks` contains the number of blocks of
+    /// each node.
     pub(crate) fn new(
         program: &'a Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
@@ -607,7 +607,7 @@ impl LastWriters {
 
     /// Returns the last writer of a variable of an activation that is open at the end. Activations
     /// are numbered from the outermost. The writer is a node and its execution. For an unwritten
-    /// variable, the node is the first node of the activation, or stands for an earlier writer if
+    /// variable, the node is the first node of the activation, or represents an earlier writer if
     /// the activation began before the stretch. Returns `None` if there is no such variable.
     pub(crate) fn of_variable(&self, activation: usize, variable: u32) -> Option<(u32, u64)> {
         let variables = self.variables.get(activation)?;

@@ -79,8 +79,8 @@ struct Bytes {
     costs: [u8; PAGE],
 }
 
-/// Stands in for the definition of a word whose bytes have separate entries. No word has this
-/// definition itself, because a value cannot supply four bytes that begin with its last byte.
+/// Replaces the definition of a word whose bytes have separate entries. No word has this definition
+/// itself, because a value cannot supply four bytes that begin with its last byte.
 const APART: u64 = u64::MAX;
 
 /// The writer of a byte, and the cost of computing its value.
@@ -126,8 +126,8 @@ impl Part {
 }
 
 impl Page {
-    /// Returns the entry of a byte, and a number of bytes from there on that one write wrote. The
-    /// search is quick, so the write may reach further.
+    /// Returns the entry of a byte, and a number of bytes from there on that the same write wrote.
+    /// The write may reach further, because only cheap checks are made.
     #[inline]
     fn piece(&self, within: usize) -> (Entry, usize) {
         match self {
@@ -398,8 +398,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the entry of a byte, and a number of bytes from there on that one write wrote. The
-    /// search is quick, so the write may reach further.
+    /// Returns the entry of a byte, and a number of bytes from there on that the same write wrote.
+    /// The write may reach further, because only cheap checks are made.
     #[inline]
     fn piece(&mut self, address: u64) -> (Entry, usize) {
         self.unpack(address);

@@ -40,9 +40,9 @@ impl Written {
     }
 }
 
-/// The packed form of a [`Written`], which holds the number of its activation, the execution, the
-/// step, and the node with the cost. It consists only of numbers, because a list of zeros takes no
-/// memory until it is written. Most variables of a deep stack are never written.
+/// The packed form of a [`Written`], which contains the number of its activation, the execution,
+/// the step, and the node with the cost. It consists only of numbers, because a list of zeros takes
+/// no memory until it is written. Most variables of a deep stack are never written.
 type Packed = [u64; 4];
 
 impl Written {

@@ -17,7 +17,7 @@ use crate::epoch::wire::{put, take};
 
 /// The maximum number of a vertex's bytes in one chunk.
 const PART: usize = 8 << 20;
-/// The number of bytes that one chunk of words holds.
+/// The number of bytes that one chunk of words contains.
 const WORDS: usize = 64 << 10;
 /// The maximum size of a vertex in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -340,7 +340,7 @@ impl FileCheckpoints {
         }
     }
 
-    /// Returns the ascending numbers of the file's sections that hold these checkpoints.
+    /// Returns the ascending numbers of the file's sections that contain these checkpoints.
     pub fn sections(&self) -> Vec<usize> {
         let all = self.levels.iter().flatten();
         let all = all.map(|(_, section)| *section);

@@ -98,7 +98,7 @@ impl Sets {
 /// Encodes a group and its units. The group's bytes begin with a record for each interval. The
 /// record has the numbers of the interval's blocks, lists, stored words and times, and the lengths
 /// of its checkpoint and its parts. The table of sites and lists follows, and then all checkpoints.
-/// For each interval, a unit holds the sets, the words that the host wrote, the words with mixed
+/// For each interval, a unit contains the sets, the words that the host wrote, the words with mixed
 /// times, the forms of the lines, the times, and the lists.
 pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();

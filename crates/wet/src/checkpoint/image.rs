@@ -98,9 +98,9 @@ impl<'c> Image<'c> {
         }
     }
 
-    /// Restores a machine to the checkpoint at the beginning of the first of some intervals. The
-    /// nodes that the checkpoint names must be compiled. The words that all these intervals need
-    /// are loaded at once, because most were written in the same earlier intervals. The machine may
+    /// Restores a machine to the checkpoint at the beginning of a range of intervals. The nodes
+    /// that the checkpoint names must be compiled. The words that all these intervals need are
+    /// loaded at once, because most were written in the same earlier intervals. The machine may
     /// continue beyond these intervals.
     ///
     /// # Errors

@@ -157,7 +157,7 @@ impl Each {
         page
     }
 
-    /// Replaces times per word by times per byte.
+    /// Replaces times per word with times per byte.
     fn refine(&mut self) {
         let times = self.words.iter().map(|word| word.time);
         self.times = Some(times.flat_map(|time| [time; WORD as usize]).collect());

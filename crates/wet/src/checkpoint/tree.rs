@@ -1,7 +1,7 @@
 //! Finds the last interval before a moment, or the first interval after it, that read or wrote a
 //! word.
 //!
-//! Level 0 holds the intervals. A vertex stores the union of all sets below each child.
+//! Level 0 contains the intervals. A vertex stores the union of all sets below each child.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -43,13 +43,13 @@ const CUTS: u8 = 4;
 /// The flag for stored values that are vectors.
 const VECTORS: u8 = 8;
 
-/// Stands for the node of a write before a stretch that was built alone. It never occurs in a file.
+/// Represents the node of a write before a stretch that was built alone. It never occurs in a file.
 const BEFORE: u64 = 1 << 40;
 
-/// Stands for the node that wrote a variable before a stretch that was built alone.
+/// Represents the node that wrote a variable before a stretch that was built alone.
 pub(crate) const BEFORE_NODE: u32 = u32::MAX - 1;
-/// Stands for the node of a variable that received a result of a call. The call was pending in the
-/// activation when the stretch began.
+/// Represents the node that wrote a variable, where the variable received a result of a call. The
+/// call was pending in the activation when the stretch began.
 pub(crate) const CALLED_NODE: u32 = u32::MAX - 2;
 
 /// Executions are stored as distances back.

@@ -170,8 +170,8 @@ where
 
     /// Returns the origin of a part of an exception, one step back. The handler of a `throw`
     /// receives exactly the operands of the `throw`. The `throw` also makes the reference. The
-    /// values that `throw_ref` throws come from the reference, because it stands for the whole
-    /// exception.
+    /// values that `throw_ref` throws come from the reference, because the reference represents the
+    /// whole exception.
     pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;

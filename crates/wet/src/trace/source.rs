@@ -65,7 +65,7 @@ pub struct Reading {
 /// The writer of bytes, or of a global.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// No writer, so that the bytes have the module's initial contents.
+    /// No writer. The bytes have the module's initial contents.
     Initial,
     /// The host, in a call to it.
     Host {
@@ -199,8 +199,8 @@ where
         Ok(found.map(|(instance, register, _)| (instance, register)))
     }
 
-    /// Returns the register to which a step leads, followed through exceptions. If there is none,
-    /// returns `Err` with the origin.
+    /// Follows a step through exceptions, and returns the register to which it leads. If there is
+    /// none, returns `Err` with the origin.
     fn through(&self, step: Step) -> Result<Result<Taken, Source>, Failure<S, E>> {
         match step {
             Step::Register(instance, register, taker) => Ok(Ok((instance, register, taker))),

@@ -61,7 +61,7 @@ fn rename(symbol: Symbol, renamed: &[RuleId]) -> Symbol {
 /// costs u + n + [`HEADER`] as a rule, and u · n without one.
 fn inlined(grammar: &Grammar, root: &[Root]) -> Vec<bool> {
     let mut uses = vec![0u64; grammar.rules.len()];
-    // Repetitions and root items hold a single symbol, so the sequences that they name remain
+    // Repetitions and root items contain a single symbol, so the sequences that they name remain
     // rules.
     let mut needed = vec![false; grammar.rules.len()];
     let at = |symbol: Symbol| symbol.as_rule().map(|rule| rule.as_u32() as usize);

@@ -27,7 +27,7 @@ pub(super) struct History {
     rounds: u32,
 }
 
-/// The effect of a rule on the history. It holds the history at the rule's end, and how much of
+/// The effect of a rule on the history. It contains the history at the rule's end, and how much of
 /// that history the rule itself has added.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
@@ -46,8 +46,8 @@ impl History {
         self.returned != 0
     }
 
-    /// Returns the contexts of the point where the last node ended, of the last node with the
-    /// number of consecutive nodes that ended at its point, and of the last 2, 3 and 6 nodes. Each
+    /// Returns five contexts. They are the point where the last node ended, the last node with the
+    /// number of consecutive nodes that ended at its point, and the last 2, 3 and 6 nodes. Each
     /// context is a sum of products, which can be computed in parallel. Its upper bits are well
     /// mixed.
     #[inline]

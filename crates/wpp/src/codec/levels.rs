@@ -6,7 +6,7 @@ pub(super) const MOST: u32 = 63;
 pub(super) const FINE_LEVELS: usize = 41;
 /// The number of levels of [`COARSE`].
 pub(super) const COARSE_LEVELS: usize = 12;
-/// More than the number of misses that the other two candidates can cause.
+/// A number above the number of misses that the other two candidates can cause.
 const MISSES: usize = 128;
 
 /// Maps two counts to a level. The first counts how often a candidate followed, and the second how

@@ -43,9 +43,9 @@
 //! least three times, such a step takes one look-up and one binary decision. Otherwise, the
 //! candidates of all contexts are offered one by one, and a decision says whether the offer is
 //! right. The probability that it is right is mixed (Mahoney 2005) from two opinions. One opinion
-//! comes from the two longest contexts, and the other from the remaining contexts. A table gives
-//! each opinion for the counts of the candidate and of its competitors. So the codec learns what,
-//! for example, "seen once" means. The decisions are range coded. If no offer is right, the step is
+//! comes from the two longest contexts, and the other from the remaining contexts. A table maps the
+//! counts of the candidate and of its competitors to each opinion. So the codec learns what, for
+//! example, "seen once" means. The decisions are range coded. If no offer is right, the step is
 //! spelt out. The counts of loops are predicted in the same way, in contexts of their own.
 //!
 //! The codec uses no floating point, so every machine decodes the same segment.
@@ -97,7 +97,7 @@ pub struct NodeContext {
     /// a call, this is the number of the block after the call. All nodes that end the activation
     /// have one common number.
     pub next: u32,
-    /// Whether the node ends with a call, so that an activation follows.
+    /// Whether the node ends with a call. If so, an activation follows.
     pub calls: bool,
 }
 

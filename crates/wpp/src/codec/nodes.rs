@@ -1,9 +1,9 @@
 //! Encodes and decodes the stored node table.
 //!
 //! Layout: the version (a byte), the number of nodes, and the number of following bytes (LEB128).
-//! The rest is range coded. It holds, for each node, its function, its `left_out`, its blocks and
-//! an end mark. A block is predicted from up to two blocks before it on its path. An unpredicted
-//! block is stored as its distance from the previous block.
+//! The rest is range coded. It contains, for each node, its function, its `left_out`, its blocks
+//! and an end mark. A block is predicted from up to two blocks before it on its path. An
+//! unpredicted block is stored as its distance from the previous block.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 

@@ -55,7 +55,7 @@ impl Plan {
 /// The plan for each rule.
 pub(super) type Plans = PrimaryMap<RuleId, Plan>;
 
-/// Returns the plan for occurrences of a symbol after the first one.
+/// Returns the plan for all occurrences of a symbol except the first.
 pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     match symbol.as_rule() {
         Some(rule) if plans[rule].form != Form::Named => plans[rule],

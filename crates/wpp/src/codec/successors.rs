@@ -19,8 +19,8 @@ pub(super) struct Slot {
     /// The candidates, with all bits inverted, so that an empty slot is all zeros. The allocator
     /// provides zeros cheaply.
     tokens: [u32; CANDIDATES],
-    /// The counts, with the first in the lowest bits. The bits above hold a tag that distinguishes
-    /// contexts with the same slot.
+    /// The counts, with the first in the lowest bits. The bits above contain a tag that
+    /// distinguishes contexts with the same slot.
     meta: u32,
 }
 

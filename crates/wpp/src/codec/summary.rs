@@ -1,10 +1,10 @@
 //! Encodes and decodes the stored summary of a segment. Indexes contain summaries, so a query reads
-//! only the segments that hold its answer.
+//! only the segments that contain its answer.
 //!
 //! Layout: the version (a byte), `before`, `length`, `open`, `kept`, `begun`, the numbers of nodes
-//! and of functions, and the number of following bytes (LEB128). The rest is range coded. It holds,
-//! for each node and each function, its distance from the previous node or function, and its count
-//! minus 1. A count often equals the previous count.
+//! and of functions, and the number of following bytes (LEB128). The rest is range coded. It
+//! contains, for each node and each function, its distance from the previous node or function, and
+//! its count minus 1. A count often equals the previous count.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 

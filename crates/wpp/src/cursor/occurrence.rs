@@ -1,4 +1,4 @@
-//! Describes a place in a segment's grammar by the way down from the root to a symbol.
+//! Describes a place in a segment's grammar by the descent from the root to a symbol.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use afterimage_ids::FuncId;
 
 use crate::measures::{Body, Measured, Word};
 
-/// A rule on the way down, and the symbol through which the way continues.
+/// A rule on this descent, and the symbol through which the descent continues.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     body: Body,
@@ -256,7 +256,7 @@ impl SymbolOccurrence {
     }
 
     /// Moves to the node at `offset` blocks into the segment. `offset` must be less than the
-    /// segment's length. Reuses the part of the way down that both places share.
+    /// segment's length. Reuses the part of the descent that both places share.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
             if frame.base <= offset && offset - frame.base < frame.length {

@@ -4,7 +4,7 @@ use super::automaton::State;
 use super::count::Counting;
 use crate::{Kind, Symbol};
 
-/// A rule on the way down.
+/// A rule on the descent from a symbol to an occurrence.
 struct Frame {
     next: u32,
     end: u32,

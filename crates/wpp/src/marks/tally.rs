@@ -36,9 +36,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts the marks of a segment. `open` holds the node that each open activation executed
+    /// Counts the marks of a segment. `open` contains the node that each open activation executed
     /// last. The caller passes these nodes for the segment's beginning, and this function replaces
-    /// them by the nodes for its end. Time: linear in the grammar.
+    /// them with the nodes for its end. Time: linear in the grammar.
     ///
     /// A saturated count means that there are too many marks, or that the rule is never queried.
     pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {
@@ -115,8 +115,8 @@ impl Tally {
         }
     }
 
-    /// Returns the offset, in blocks, of the mark that `others` other marks of the segment precede.
-    /// The mark must exist.
+    /// Returns the offset, in blocks, of the mark that comes after `others` other marks of the
+    /// segment. The mark must exist.
     pub(super) fn select(
         &self,
         measured: &Measured,

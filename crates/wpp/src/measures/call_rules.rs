@@ -61,8 +61,8 @@ pub(crate) fn occurrences(measured: &Measured) -> Vec<u64> {
     occurrences_in(measured, executed)
 }
 
-/// Does the same as [`occurrences`], for some symbols of a segment that are executed as often as
-/// given.
+/// Does the same as [`occurrences`], for some symbols of a segment, each with its number of
+/// executions.
 pub(crate) fn occurrences_in(
     measured: &Measured,
     executed: impl Iterator<Item = (Symbol, u64)>,

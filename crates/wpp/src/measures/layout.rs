@@ -2,9 +2,9 @@
 //!
 //! A segment's grammar is larger than the processor's caches, so the cost of a search is the number
 //! of memory locations that it touches. Here, a rule is one contiguous stretch, with a header and
-//! then each symbol with its end. A symbol holds the position of its rule, not the rule's number,
-//! so a search needs no table of positions. A long rule is searched with a [`Directory`], not by
-//! binary search.
+//! then each symbol with its end. A symbol contains the position of its rule, not the rule's
+//! number, so a search needs no table of positions. A long rule is searched with a [`Directory`],
+//! not by binary search.
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 

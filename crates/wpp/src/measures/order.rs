@@ -45,7 +45,7 @@ pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec
     order
 }
 
-/// Returns the executions of each rule, saturating at 2^64 - 1.
+/// Returns the number of executions of each rule, saturating at 2^64 - 1.
 fn times(segment: &Segment) -> PrimaryMap<RuleId, u64> {
     let grammar = &segment.grammar;
     let mut times: PrimaryMap<RuleId, u64> = std::iter::repeat_n(0, grammar.rules.len()).collect();

@@ -12,8 +12,8 @@ use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
-/// Counts are dense if more symbols have occurrences than [`ALWAYS`] plus one in this many of all
-/// symbols.
+/// Counts are dense if the number of symbols with occurrences exceeds [`ALWAYS`] plus the number of
+/// all symbols divided by this number.
 const FEW: usize = 32;
 /// Up to this number of symbols with occurrences, counts are always sparse.
 const ALWAYS: usize = 64;
@@ -161,9 +161,8 @@ fn before(sums: &[(u32, u64)], place: u32) -> u64 {
     at.checked_sub(1).map_or(0, |at| sums[at].1)
 }
 
-/// Returns the position of the symbol with the occurrence that `others` earlier occurrences
-/// precede. The occurrence must exist. Subtracts the occurrences before that position from
-/// `others`.
+/// Returns the position of the symbol whose occurrence comes after `others` earlier occurrences.
+/// The occurrence must exist. Subtracts the occurrences before that position from `others`.
 fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);
     *others -= at.checked_sub(1).map_or(0, |at| sums[at].1);

@@ -46,8 +46,8 @@ impl Tally {
         }
     }
 
-    /// Returns the offset in blocks of the occurrence that `others` earlier occurrences of the
-    /// segment precede. The occurrence must exist.
+    /// Returns the offset in blocks of the occurrence that comes after `others` earlier occurrences
+    /// in the segment. The occurrence must exist.
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         match self {
             Self::Sparse(sparse) => sparse.select(measured, target, others),

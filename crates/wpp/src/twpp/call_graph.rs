@@ -1,5 +1,5 @@
-//! The dynamic call graph, which holds the calls that each call makes, and their places (Zhang and
-//! Gupta 2001, section 2).
+//! The dynamic call graph, which contains the calls that each call makes, and their positions
+//! (Zhang and Gupta 2001, section 2).
 //!
 //! The paper's graph is a tree with a node per call, which links the path traces together. Here,
 //! equal subtrees share one node, so a billion equal calls from a loop take a few bytes.

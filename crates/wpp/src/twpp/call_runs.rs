@@ -9,8 +9,8 @@ use super::varint;
 pub struct CallRun {
     /// The callee, as a subtree of the dynamic call graph.
     pub call: CallId,
-    /// The first call's position, which is the number of blocks that the caller itself had
-    /// executed.
+    /// The first call's position, which is the number of blocks that the caller itself had executed
+    /// before the call.
     pub first: u64,
     /// The distance between consecutive positions, or 0 if there is only one call.
     pub step: u64,

@@ -27,7 +27,7 @@ pub struct Twpp {
     pub calls: CallGraph,
 }
 
-/// All path traces of a function, compacted. `B` holds the bytes of a timestamped trace.
+/// All path traces of a function, compacted. `B` contains the bytes of a timestamped trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionTraces<B = Box<[u8]>> {
     /// The function whose calls took the path traces.

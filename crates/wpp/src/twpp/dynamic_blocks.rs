@@ -11,8 +11,9 @@ use super::timestamped_builder::TimestampedBuilder;
 /// Represents the places before a trace's first block and after its last block.
 const OUTSIDE: u32 = u32::MAX;
 
-/// The part of a path trace's dynamic control-flow graph that determines the chains. It holds each
-/// block's predecessor and successor, if they are unique. The memory is reused for the next trace.
+/// The part of a path trace's dynamic control-flow graph that determines the chains. It contains
+/// each block's predecessor and successor, if they are unique. The memory is reused for the next
+/// trace.
 ///
 /// In the trace, a dynamic basic block is entered only at its first block and left only at its
 /// last. So `b` continues `a` if and only if every `a` is followed by a `b` and every `b` is
@@ -41,8 +42,8 @@ enum Neighbour {
 }
 
 impl DynamicBlocks {
-    /// Returns the chains, and the trace in which each chain is replaced by its first block. Makes
-    /// two passes over the blocks, with O(1) for each block.
+    /// Returns the chains, and the trace with each chain replaced by its first block. Makes two
+    /// passes over the blocks, with O(1) for each block.
     pub(super) fn compact(
         &mut self,
         blocks: impl Iterator<Item = BlockId> + Clone,

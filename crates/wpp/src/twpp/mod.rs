@@ -3,13 +3,13 @@
 //!
 //! This module builds the paper's representation stage by stage, for comparison and export. A
 //! [`Collector`] partitions a run's [`Event`]s into unique path traces and a dynamic call graph,
-//! which form a [`Wpp`]. [`Twpp::compact`] replaces chains of blocks by dynamic basic blocks, and
-//! sequences by timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
+//! which form a [`Wpp`]. [`Twpp::compact`] replaces chains of blocks with dynamic basic blocks, and
+//! sequences with timestamps. [`write()`] makes a file from the result, and a [`Reader`] reads one
 //! function's path traces alone. Each stage expands back to exactly the same events.
 //!
 //! The paper leaves these choices open:
-//! - A call's position is the number of blocks that its caller itself had executed. The paper does
-//!   not have to store this, because its blocks show whether they make a call.
+//! - A call's position is the number of blocks that its caller itself had executed before the call.
+//!   The paper does not have to store this, because its blocks show whether they make a call.
 //! - An activation that never returned has the trace up to the run's end. The end counts as leaving
 //!   the trace's last block, so no chain continues there. Such traces are ordinary path traces. The
 //!   number of calls that never returned is stored with each.

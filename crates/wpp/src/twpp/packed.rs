@@ -17,8 +17,8 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
     }
 }
 
-/// Reads the next entry. Returns `None` if the bytes hold no valid entry. The previous entry ends
-/// at `after`.
+/// Reads the next entry. Returns `None` if the bytes contain no valid entry. The previous entry
+/// ends at `after`.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     take_counted(bytes, after).map(|(entry, _)| entry)

@@ -6,14 +6,14 @@ use super::path_builder::PathBuilder;
 use super::steps::Steps;
 use super::timestamped::TimestampedTrace;
 
-/// Traces with more blocks than this are held as series, in which a loop of a billion iterations
+/// Traces with more blocks than this are stored as series, in which a loop of a billion iterations
 /// takes a few bytes.
 pub(super) const FLAT: usize = 1 << 14;
 
 /// The blocks that one call executed, without the blocks of its callees (Zhang and Gupta 2001,
 /// section 2).
 ///
-/// Short traces are sequences of blocks. Long traces are held in timestamped form, which is small
+/// Short traces are sequences of blocks. Long traces are stored in timestamped form, which is small
 /// for regular loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathTrace(pub(super) Form);
@@ -48,7 +48,7 @@ impl PathTrace {
         })
     }
 
-    /// Returns the blocks, if they are held as a sequence and not as series.
+    /// Returns the blocks, if they are stored as a sequence and not as series.
     pub fn as_slice(&self) -> Option<&[BlockId]> {
         match &self.0 {
             Form::Flat(blocks) => Some(blocks),

@@ -142,8 +142,8 @@ impl Series {
         self.entries.iter().flat_map(Entry::iter)
     }
 
-    /// Returns the paper's encoding, which is the integers of all entries in sequence, with the
-    /// last integer of each entry negative.
+    /// Returns the paper's encoding: the integers of all entries in sequence, with the last integer
+    /// of each entry negative.
     pub fn to_integers(&self) -> Vec<i64> {
         let mut integers = Vec::new();
         for e in &self.entries {

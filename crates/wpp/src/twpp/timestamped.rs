@@ -7,13 +7,13 @@ use super::series::{Entry, Series};
 use super::steps::Steps;
 use super::varint;
 
-/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute. This is
-/// the paper's compacted TWPP form.
+/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute. This
+/// is the paper's compacted TWPP form.
 ///
 /// The trace is stored as in a file. The numbers of steps and blocks come first. The blocks follow,
 /// ascending. Each block is stored as its distance from the previous block, the size of its entries
 /// in bytes, and the entries. Two path traces are equal if and only if their bytes are equal. `B`
-/// holds the bytes. A trace read from a file may borrow them.
+/// contains the bytes. A trace read from a file may borrow them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace<B = Box<[u8]>> {
     bytes: B,

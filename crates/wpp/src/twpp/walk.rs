@@ -8,7 +8,8 @@ use super::call_runs::{CallRun, Runs};
 pub enum CallStep {
     /// A call begins.
     Call {
-        /// The number of blocks that the caller itself had executed, or 0 for a call from outside.
+        /// The number of blocks that the caller itself had executed before the call, or 0 for a
+        /// call from outside.
         position: u64,
         /// The subtree of the call.
         call: CallId,

@@ -70,7 +70,7 @@ impl<K: Clone + Eq + Hash, T> Recent<K, T> {
         }
     }
 
-    /// Returns a number for a use, which is larger than those of all other uses.
+    /// Returns a number for a new use. It is larger than the numbers of all earlier uses.
     fn next_use(&self) -> u64 {
         self.uses.last_key_value().map_or(0, |(last, _)| last + 1)
     }

@@ -1,4 +1,4 @@
-//! Reads and writes a function's block in a file. The block holds the function's traces, its
+//! Reads and writes a function's block in a file. The block contains the function's traces, its
 //! dictionaries, and its path traces. A path trace is a pair of a trace and a dictionary.
 
 use afterimage_ids::FuncId;
@@ -18,8 +18,8 @@ pub(super) struct Lengths {
     pub(super) paths: u64,
 }
 
-/// Encodes the block of a function, which holds the lengths of the traces and the dictionaries, and
-/// the three parts.
+/// Encodes the block of a function, which contains the lengths of the traces and the dictionaries,
+/// and the three parts.
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);

@@ -14,8 +14,8 @@ pub(super) const VERSION: u32 = 1;
 /// the compressed and plain lengths of the call graph, and its checksum. The last field is the
 /// checksum of the other fields and the directory.
 pub(super) const HEADER: usize = 40;
-/// The size of an entry in bytes. An entry holds the fields of a [`DirectoryEntry`], and four bytes
-/// that are 0.
+/// The size of an entry in bytes. An entry contains the fields of a [`DirectoryEntry`], and four
+/// bytes that are 0.
 pub(super) const ENTRY: usize = 40;
 
 /// The contents of the header.
@@ -27,7 +27,7 @@ pub(super) struct Header {
     pub(super) calls_checksum: u32,
 }
 
-/// A directory entry, which holds a file's data about a function.
+/// A directory entry, which contains a file's data about a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
     /// The function that the entry describes.

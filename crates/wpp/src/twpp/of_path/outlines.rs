@@ -30,9 +30,9 @@ pub struct PathOutline {
     pub chosen_unfinished: u64,
 }
 
-/// Returns the unique path traces of a function, each with at most `most` blocks, in the order of
-/// [`function_paths`](super::function_paths). If `chosen` is given, the calls with these numbers, from 1 in the
-/// order in which calls begin, are also counted on their own.
+/// Returns the unique path traces of a function, each with at most its first `most` blocks, in the
+/// order of [`function_paths`](super::function_paths). If `chosen` is given, the calls with these
+/// numbers, from 1 in the order in which calls begin, are also counted on their own.
 ///
 /// Time: linear in the grammars of the segments in which the function is called or executed,
 /// however long the traces are, and in the beginnings. Traces are distinguished as in
@@ -218,7 +218,7 @@ impl Outlines {
         &mut self.outlines[number]
     }
 
-    /// Adds the trace of an activation that was open at a segment's border.
+    /// Adds the trace of an activation that was open at a segment's boundary.
     fn add(&mut self, open: Open, returned: bool) {
         let outline = self.outline(open.trace, |_| open.beginning);
         outline.calls += 1;
