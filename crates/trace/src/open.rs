@@ -1,12 +1,12 @@
 //! Finds a file's last complete state.
 //!
 //! A properly closed file ends in a footer that names the index, and the index lists every chunk.
-//! If so, this module reads only the footer and the index. Otherwise, it walks the chunks from the
-//! start by their headers, as long as the headers are sound. If the walk ends in the middle of the
-//! file, it searches the rest for footers, because damage to one chunk must not hide the index that
-//! lists all others. The last footer with a sound index gives the state. A file without any footer
-//! is a first recording that is being written or was killed. Its state consists of the complete
-//! chunks.
+//! For such a file, this module reads only the footer and the index. For any other file, it walks
+//! the chunks from the start by their headers, as long as the headers are sound. If the walk ends
+//! in the middle of the file, it searches the rest for footers, because damage to one chunk must
+//! not hide the index that lists all others. The last footer with a sound index gives the state. A
+//! file without any footer is a first recording that is being written or was killed. Its state
+//! consists of the complete chunks.
 //!
 //! Bytes after the state are classified. Chunks of an interrupted addition may be removed, because
 //! no reader can use them. Anything else may be data.
@@ -113,7 +113,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// Returns the state ended by the footer at `at`, or `None` if there is no footer or its index
+    /// Returns the state that the footer at `at` ends, or `None` if there is no footer or its index
     /// is unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {

@@ -20,8 +20,8 @@ const MAX_FINDINGS: usize = 10;
 pub enum Rule {
     /// Only the remains of an interrupted addition follow the last complete state.
     Tail,
-    /// From the header to the last footer, chunks, indexes and footers lie end to end, every
-    /// chunk is in the index, and the footers number the states from 1.
+    /// Chunks, indexes and footers lie end to end from the header to the last footer. Every chunk
+    /// is in the index. The footers number the states from 1.
     Layout,
     /// Every chunk's header equals its copy in the index, its checksum holds and it decompresses to
     /// its declared length.
