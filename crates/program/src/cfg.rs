@@ -51,7 +51,7 @@ pub enum BlockKind {
     /// A basic block of code.
     Code,
     /// The place where an exception raised inside a `try_table` chooses its handler. The vertex
-    /// executes nothing. `None` stands for the function's own dispatch vertex, from which the
+    /// executes nothing. `None` denotes the function's own dispatch vertex, from which the
     /// exception leaves the function.
     Dispatch(Option<OpId>),
     /// The EXIT vertex, where control leaves the function.
