@@ -1,6 +1,6 @@
 //! Filters that omit parts of a path.
 //!
-//! A gap replaces omitted blocks and holds their number, so all times stay the same. An activation
+//! A gap replaces omitted blocks and stores their number, so all times stay the same. An activation
 //! without kept blocks is omitted, too. All activations around kept blocks are kept.
 
 use std::collections::HashMap;
