@@ -2,8 +2,8 @@
 //! numbers with the command line's JSON. The numbers are totals, calls, own and inclusive costs,
 //! and counts of lines.
 //!
-//! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
-//! into target/formats. A tool that is unavailable is reported as SKIPPED.
+//! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are
+//! installed into target/formats. A tool that is unavailable is reported as SKIPPED.
 
 use crate::explorer::browser;
 use crate::{corpus, tool, toolchain};

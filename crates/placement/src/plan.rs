@@ -101,8 +101,8 @@ pub struct PlanOptions<'a> {
 
 impl PlanOptions<'_> {
     /// Returns the usual options. They assume that a backtrace is available, and that the host
-    /// counts import calls. They also assume that it knows the program's functions only by the
-    /// program's exports.
+    /// counts import calls. They also assume that the host knows the program's functions only by
+    /// the program's exports.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,
