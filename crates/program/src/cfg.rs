@@ -134,7 +134,8 @@ pub enum EdgeKind {
     /// An `if` with a false condition. A probe goes right after its `else`, which may have to be
     /// added.
     Else,
-    /// A `br_table` to targets with this label depth. Each distinct depth has one edge.
+    /// An edge of a `br_table` to the target with this label depth. Each distinct depth has one
+    /// edge.
     Table(u32),
     /// An edge from a call to the next operator. A probe goes right after `op`.
     CallReturn,

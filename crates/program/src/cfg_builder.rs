@@ -7,8 +7,8 @@
 //! unreachable.
 //!
 //! Only a loop's end reveals whether any branch targets the loop. The first operator in a loop
-//! therefore always starts a block. If only the previous block turns out to enter this block, the
-//! two blocks are joined when the graph is finished.
+//! therefore always starts a block. If it turns out that only the previous block enters this block,
+//! the two blocks are joined when the graph is finished.
 
 use afterimage_ids::{EntityRef, OpId, OrigOffset};
 use std::collections::HashSet;

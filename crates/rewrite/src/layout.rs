@@ -2,8 +2,8 @@
 //!
 //! Counters live in one added memory of fixed size, so a counter has a constant address.
 //! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds
-//! check. (Globals were rejected, because compile time grows with the square of the number of
-//! distinct globals in a function.)
+//! check. Globals were rejected, because compile time grows with the square of the number of
+//! distinct globals in a function.
 //!
 //! ```text
 //! 0x00  label "aftcount"                 8 bytes

@@ -33,8 +33,8 @@ impl<'a> TracePlan<'a> {
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. Instead, the host protects the beginning of the half that it is reading. The guest's first
-/// store there faults, and resumes when the host is done. (A call in the code would cost the
-/// surrounding loops registers, even if it were never made.)
+/// store there faults, and resumes when the host is done. A call in the code would cost the
+/// surrounding loops registers, even if it were never made.
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// The words to write, and their places.

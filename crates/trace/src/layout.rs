@@ -21,7 +21,7 @@ pub(crate) const CHUNK_HEADER_LEN: usize = 40;
 pub(crate) const FOOTER_LEN: usize = 32;
 /// The length of an index record, which contains a chunk's offset and a copy of its header.
 pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
-/// A chunk holds at most this many bytes before compression.
+/// A chunk contains at most this many bytes before compression.
 pub(crate) const MAX_RAW: u32 = 1 << 24;
 /// A section's name has at most this many bytes.
 pub(crate) const MAX_NAME: usize = 255;
@@ -125,7 +125,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file may hold only one section of this kind.
+    /// Whether a file may contain only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
         (Kind::META..=Kind::END).contains(&self)
     }

@@ -230,7 +230,7 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
         for piece in chunk.raw.chunks(PIECE) {
             section.put(first, piece)?;
             // All events of the chunk begin in the first piece, because the events before the last
-            // one are shorter in total.
+            // event are shorter than a piece in total.
             first = chunk.end;
         }
         if let Some(written) = chunk.written {

@@ -113,8 +113,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// Returns the state that the footer at `at` ends, or `None` if there is no footer or its index
-    /// is unsound.
+    /// Returns the state that ends with the footer at `at`, or `None` if there is no footer or its
+    /// index is unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
@@ -165,7 +165,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
         let mut offset = from;
         // The beginning of the last index. Only the index's own footer is examined again, so the
-        // walk stays linear however many footers a hostile file holds.
+        // walk stays linear however many footers a hostile file contains.
         let mut index = 0;
         loop {
             if let Some(chunk) = self.chunk_at(offset)? {
@@ -260,7 +260,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
             at += BLOCK;
         }
         // The indexes of a file's states do not overlap, so nothing is examined twice, however many
-        // footers a hostile file holds.
+        // footers a hostile file contains.
         let mut before = self.length;
         for (at, index) in found.into_iter().rev() {
             if at + FOOTER_LEN as u64 > before {

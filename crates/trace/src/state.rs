@@ -77,7 +77,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Returns the state of a file that holds only its header.
+    /// Returns the state of a file that contains only its header.
     pub fn new() -> State {
         State {
             end: HEADER_LEN as u64,

@@ -30,8 +30,8 @@ pub struct MarkedCode {
     pub inside: Vec<(BlockId, u64)>,
     /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
-    /// Pairs of blocks. Executing the second directly after the first, in one activation, is an
-    /// arrival.
+    /// Pairs of blocks. Executing the second block directly after the first block, in one
+    /// activation, is an arrival.
     pub over: Vec<(BlockId, BlockId)>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct PathHost {
     places: Option<Places>,
 }
 
-/// The globals with the state of the guest's writer of words.
+/// The globals with the state of the guest code that writes the words.
 #[derive(Clone, Copy)]
 struct Places {
     pending: Global,

@@ -273,7 +273,8 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Adds one block around a `try_table` for each of its clauses, and one around them all.
+    /// Adds one block around a `try_table` for each of its clauses, and one block around all of
+    /// them.
     fn try_table(
         &mut self,
         body: &mut Body<'_>,
