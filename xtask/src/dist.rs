@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The shells with completions in the archive, each with the file name for which the shell looks.
+/// The shells with completions in the archive, each with the file name that the shell looks for.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "afterimage.bash"),
     ("zsh", "_afterimage"),

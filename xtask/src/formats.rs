@@ -146,8 +146,8 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Returns a Python with the packages, or otherwise the machine's. Checks whose packages are
-/// missing are skipped.
+/// Returns a Python interpreter that has the packages, or else the machine's own interpreter.
+/// Checks whose packages are missing are skipped.
 fn python(scripts: &Path, folder: &Path) -> PathBuf {
     let python = folder.join("python/bin/python");
     let list = scripts.join("requirements.txt");

@@ -239,7 +239,7 @@ struct GuiltyArguments {
     /// The number of bugs in each program
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
-    /// Only in these programs, names separated by commas
+    /// Only bugs in these programs, names separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Ask about the bugs drawn before with this seed, from their recordings

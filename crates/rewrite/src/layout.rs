@@ -54,7 +54,7 @@ pub const CLOCK_AT: u64 = 0x38;
 /// The address of the poll number at which the run stops.
 pub const LIMIT_AT: u64 = 0x40;
 pub(crate) const RUNNING_AT: u64 = 0x48;
-/// The address of the clock value at which the module asks for a snapshot.
+/// The address of the clock value at which the module requests a snapshot.
 pub const SNAPSHOT_AT: u64 = 0x48;
 /// The name of the table with the host's functions that a module with snapshots calls.
 pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";

@@ -28,7 +28,7 @@ pub enum Rule {
     Chunk,
     /// The last chunk of every section is present.
     Complete,
-    /// Kinds that a recording may contain only once occur at most once.
+    /// No section kind occurs twice if a recording may contain only one section of that kind.
     Single,
     /// A committed recording has the sections META, MODULE and LOG. LOG may be missing if the
     /// recording was cut off, or if META says that the program's inputs were removed.

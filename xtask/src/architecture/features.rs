@@ -1,5 +1,5 @@
 //! Checks that the engine is built only once. The command line, the benchmark and the tests must
-//! use the same features of everything outside the workspace. Otherwise, Cargo compiles the engine
+//! use the same features of every crate outside the workspace. Otherwise, Cargo compiles the engine
 //! again whenever one of them is built after another, which takes minutes.
 
 use anyhow::Result;
