@@ -98,7 +98,7 @@ fn command(
         binary,
     ]);
     cargo.env("CARGO_TARGET_DIR", cache);
-    // With a user's configuration of Cargo, the program would differ from the measured one.
+    // With a user's configuration of Cargo, the program would differ from the measured program.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", "");
     let mut level = 3;
     match optimised {

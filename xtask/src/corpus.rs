@@ -168,7 +168,7 @@ fn list(programs: &[&Program]) -> Result<()> {
     Ok(())
 }
 
-/// Returns advice about the tools missing on this machine to build `program`.
+/// Returns advice about the tools that this machine lacks to build `program`.
 pub fn what_lacks(program: &Program) -> Option<String> {
     match program.source {
         Source::Guest { c: false, .. } => None,

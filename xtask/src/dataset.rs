@@ -6,7 +6,7 @@
 //! cannot be installed prints SKIPPED.
 //!
 //! `--scale N` asks the questions about a run with N times as many orders, first with DuckDB, then
-//! with one executor of Spark, and then with two.
+//! with one Spark executor, and then with two executors.
 
 use crate::corpus::workspace;
 use crate::{DatasetArguments, tool, toolchain};

@@ -12,7 +12,7 @@ const PROGRAM: &str = "pulldown-cmark";
 
 /// The function whose source is shown.
 const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
-/// The call from which on the demonstration shows the path.
+/// The call at which the path in the demonstration begins.
 const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 
 /// Builds the tool and the program, records one run of the program, and shows the functions and

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// The shells with completions in the archive, each with the file name for which the shell looks.
+/// The shells with completions in the archive, each with the file name that the shell looks for.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "afterimage.bash"),
     ("zsh", "_afterimage"),
@@ -17,9 +17,9 @@ const SHELLS: [(&str, &str); 3] = [
 const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Builds the command line in the profile of the tests, strips it, and writes
-/// `target/dist/afterimage-VERSION-TARGET.tar.gz` and its checksum. The archive holds the program,
-/// its manual pages, completions for three shells, and the licences. Building a commit twice with
-/// the same compiler gives the same archive.
+/// `target/dist/afterimage-VERSION-TARGET.tar.gz` and its checksum. The archive contains the
+/// program, its manual pages, completions for three shells, and the licences. Building a commit
+/// twice with the same compiler gives the same archive.
 ///
 /// # Errors
 /// If the program cannot be built, or a file cannot be written.

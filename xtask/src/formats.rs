@@ -2,8 +2,8 @@
 //! numbers with the command line's JSON. The numbers are totals, calls, own and inclusive costs,
 //! and counts of lines.
 //!
-//! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are installed
-//! into target/formats. A tool that is unavailable is reported as SKIPPED.
+//! Some tools are Debian packages (.ci/tools). Others come from npm, PyPI and crates.io, and are
+//! installed into target/formats. A tool that is unavailable is reported as SKIPPED.
 
 use crate::explorer::browser;
 use crate::{corpus, tool, toolchain};
@@ -146,8 +146,8 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Returns a Python with the packages, or otherwise the machine's. Checks whose packages are
-/// missing are skipped.
+/// Returns a Python interpreter that has the packages, or else the machine's own interpreter.
+/// Checks whose packages are missing are skipped.
 fn python(scripts: &Path, folder: &Path) -> PathBuf {
     let python = folder.join("python/bin/python");
     let list = scripts.join("requirements.txt");

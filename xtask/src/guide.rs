@@ -2,12 +2,14 @@
 //! these pages.
 //!
 //! The blocks of a page that are marked `console` run in order, in a separate folder with the
-//! programs of `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` in a line stands
-//! for any text, and `…` alone on a line for any lines. An answer that agrees with its page stays
-//! unchanged. `afterimage` commands elsewhere on a page are not run, but their options must exist.
+//! programs of `examples/mugs`, in a terminal of [`WIDTH`] columns. On a page, `…` in a line
+//! matches any text, and `…` alone on a line matches any lines. An answer that agrees with its page
+//! stays unchanged. `afterimage` commands elsewhere on a page are not run, but their options must
+//! exist.
 //!
-//! The last line of a page holds digests of its programs and of the compiled modules. If a compiler
-//! makes a different module, `--check` reports SKIPPED. If a program changed, `--check` fails.
+//! The last line of a page contains digests of its programs and of the compiled modules. If a
+//! compiler makes a different module, `--check` reports SKIPPED. If a program changed, `--check`
+//! fails.
 
 mod options;
 #[path = "../../crates/cli/tests/it/sessions/page.rs"]

@@ -137,7 +137,7 @@ enum Task {
         /// Print N random sentences of documents, doc comments, help and messages instead
         #[arg(long, value_name = "N")]
         draw: Option<usize>,
-        /// The same seed draws the same sentences
+        /// The seed, which determines the sentences
         #[arg(long, value_name = "N", default_value_t = 1, requires = "draw")]
         seed: u64,
     },
@@ -160,7 +160,7 @@ enum Task {
 /// The options of `cargo xtask dap`.
 #[derive(clap::Args)]
 struct DapArguments {
-    /// The program afterimage [default: build it]
+    /// The afterimage program to test [default: build it]
     #[arg(long, value_name = "FILE")]
     tool: Option<PathBuf>,
     /// Measure, on a run of a billion statements
@@ -225,7 +225,7 @@ struct MutantsArguments {
     /// The number of mutants of each kind
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
-    /// The same seed makes the same mutants
+    /// The seed, which determines the mutants
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -233,13 +233,13 @@ struct MutantsArguments {
 /// The options of `cargo xtask guilty`.
 #[derive(clap::Args)]
 struct GuiltyArguments {
-    /// The same seed draws the same bugs
+    /// The seed, which determines the bugs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The number of bugs in each program
     #[arg(long, value_name = "N", default_value_t = 6)]
     count: usize,
-    /// Only in these programs, names separated by commas
+    /// Only bugs in these programs, names separated by commas
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Ask about the bugs drawn before with this seed, from their recordings
@@ -289,7 +289,7 @@ struct PapersArguments {
 /// The options of `cargo xtask freeze`.
 #[derive(clap::Args)]
 struct FreezeArguments {
-    /// Keep today's answers
+    /// Store the current answers
     #[arg(long)]
     bless: bool,
     /// Also fail if only words changed
@@ -306,7 +306,7 @@ struct FreezeArguments {
 /// The options of `cargo xtask screens`.
 #[derive(clap::Args)]
 struct ScreensArguments {
-    /// Compare with the pages that are kept, and write none
+    /// Compare with the stored pages, and write none
     #[arg(long)]
     check: bool,
     /// Run this program instead of the one built from the checkout

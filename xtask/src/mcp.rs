@@ -102,7 +102,7 @@ fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Returns a Python that has the client.
+/// Returns a Python interpreter that has the client.
 fn python(out: &Path) -> Option<PathBuf> {
     let folder = out.join("python");
     let python = folder.join("bin/python");

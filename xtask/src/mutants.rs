@@ -122,8 +122,8 @@ struct Mutants<'a> {
 }
 
 impl Mutants<'_> {
-    /// Creates mutants and asks about them. Returns the number of mutants, the number named against
-    /// level 2, and the number named against level 0, in total and among those shown in text.
+    /// Creates mutants and asks about them. Returns four counts: all mutants, those named against
+    /// level 2, those named against level 0, and those that the text form names against level 0.
     fn named(&self, arguments: &MutantsArguments, unoptimised: &Path) -> Result<[usize; 4]> {
         let right = self.out.join("right.aft");
         let expected = self.record(self.entry, None, &right)?;

@@ -1,9 +1,9 @@
 //! `cargo xtask papers`: repeats the measurements in the papers' tables and figures on the programs
 //! of the corpus, next to the papers' figures.
 //!
-//! The benchmark measures, and prints the papers' figures next to ours. This command assigns its
-//! parts to the papers, builds the programs, and runs one part after another. Nothing else should
-//! run in the meantime.
+//! The benchmark takes the measurements, and prints the papers' figures next to ours. This command
+//! assigns the benchmark's parts to the papers, builds the programs, and runs one part after
+//! another. Nothing else should run in the meantime.
 
 use crate::{CorpusArguments, PapersArguments, corpus, manifest, tool};
 use anyhow::{Context, Result, bail};
@@ -133,8 +133,8 @@ pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Returns the folder with these programs of the corpus, or with their versions. Builds the missing
-/// ones.
+/// Returns the folder with these programs of the corpus, or with their versions. Builds missing
+/// programs.
 fn built(only: &[String], versions: bool) -> Result<PathBuf> {
     let name = if versions {
         "target/corpus-versions"

@@ -54,8 +54,8 @@ const BUGS: &[Bug] = &[
         from: "fitsC(-i2)",
         to: "fitsC(i2)",
     },
-    // The check whether a table's header begins with a bar looks at the beginning of the file
-    // instead of the header.
+    // The check that a table's header begins with a bar looks at the beginning of the file instead
+    // of the header.
     Bug {
         program: "pulldown-cmark",
         binary: "markdown",

@@ -77,8 +77,8 @@ fn lacking(program: &Program) -> Result<Option<String>> {
     Ok((!lacking.is_empty()).then(|| lacking.join(" ")))
 }
 
-/// Whether a page agrees with the kept one, section by section. Sections that were skipped here are
-/// not compared.
+/// Whether a page agrees with the kept page, section by section. Sections that were skipped here
+/// are not compared.
 fn agrees(program: &Program, kept: &Path, page: &str) -> Result<bool> {
     let text =
         fs::read_to_string(kept).with_context(|| format!("{}: cannot be read", kept.display()))?;
@@ -292,8 +292,8 @@ fn is_there(tool: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// Removes from a line what differs from day to day: dates, sizes of recordings and their parts,
-/// versions, and digests.
+/// Removes the parts of a line that differ from day to day: dates, sizes of recordings and their
+/// parts, versions, and digests.
 fn normalised(line: &str) -> String {
     for (start, instead) in [
         ("recorded  ", "recorded  …"),

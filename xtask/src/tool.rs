@@ -57,8 +57,8 @@ pub fn cargo_of_its_own() -> Command {
 }
 
 /// The environment variables that a program needs to be found, to reach a registry, and to find its
-/// folders. An entry that ends in `*` stands for all variables with that prefix. No variable
-/// changes a compiler's output.
+/// folders. An entry that ends in `*` covers all variables with that prefix. No variable changes a
+/// compiler's output.
 const KEPT: [&str; 28] = [
     "PATH",
     "HOME",

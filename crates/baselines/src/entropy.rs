@@ -13,7 +13,7 @@ pub fn entropy_bits(counts: impl IntoIterator<Item = u64, IntoIter: Clone>) -> f
 }
 
 /// Returns the number of bits needed when each static branch is coded separately, at the order-0
-/// entropy of its outcomes. Each item holds the counts of one branch, one for each direction.
+/// entropy of its outcomes. Each item contains the counts of one branch, one for each direction.
 pub fn branch_entropy_bits<C: AsRef<[u64]>>(branches: impl IntoIterator<Item = C>) -> f64 {
     branches
         .into_iter()

@@ -17,7 +17,8 @@ use crate::{MachineError, Trap};
 /// The maximum total number of registers of all activations.
 pub(crate) const MOST_REGISTERS: usize = MAX_VARIABLES as usize;
 
-/// The number of locals from which on zeros are not written to memory that is already zero.
+/// In functions with at least this many locals, zeros are not written to memory that is already
+/// zero.
 const MANY: usize = 512;
 
 /// The state of an activation.

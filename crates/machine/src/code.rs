@@ -23,8 +23,8 @@ pub struct NodeCode {
     pub constants: Box<[u64]>,
     /// The instructions, in order.
     pub insts: Box<[Inst]>,
-    /// The variables that the node writes, each listed once, with the register that holds its final
-    /// value.
+    /// The variables that the node writes, each listed once, with the register that contains its
+    /// final value.
     pub outputs: Box<[(u32, Register)]>,
     /// The variables that instructions, the end or other variables' outputs read, ascending.
     pub inputs: Box<[u32]>,
@@ -95,8 +95,8 @@ impl TableIndices {
 /// The end of a node.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
-    /// The activation continues with another node. If there is none, the run ends inside the last
-    /// block.
+    /// The activation continues with another node. If there is no other node, the run ends inside
+    /// the last block.
     Next,
     /// A call, which writes its results to variables from `results` on. Then the activation
     /// continues, or returns the results if there is no `next`.

@@ -17,7 +17,7 @@ use crate::MachineError;
 use crate::code::{Moved, NodeCode, NodeEnd, TableIndices, Taker, VectorExtra};
 use crate::inst::{Code, Inst, Register};
 
-/// The mark of a constant. During compilation, a register's upper bits hold its kind, because the
+/// The mark of a constant. During compilation, a register's upper bits give its kind, because the
 /// number of constants is not known yet.
 const CONSTANT: u32 = 1 << 30;
 /// The mark of a result (see [`CONSTANT`]).
@@ -378,7 +378,7 @@ impl Compiler<'_> {
         register
     }
 
-    /// Whether a register holds a vector.
+    /// Whether a register contains a vector.
     fn is_vector(&self, register: Register) -> bool {
         let register = unmoved(&self.moved, register);
         let position = (register & !(RESULT | CONSTANT)) as usize;

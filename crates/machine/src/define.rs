@@ -77,7 +77,7 @@ fn body<'a>(
 }
 
 /// Applies a function to items in parallel, and returns the results in order, up to the first
-/// result for which `last` holds. Threads take batches of `at_once` items.
+/// result for which `last` is true. Threads take batches of `at_once` items.
 fn all<T: Sync, R: Send>(
     things: &[T],
     threads: usize,

@@ -14,7 +14,7 @@ use crate::observe::{Caller, Observer, Range};
 pub(crate) struct Source {
     log: LogReader,
     /// Whether the guest may create exceptions. The engine keeps exceptions in a memory. The log
-    /// has the growth of this memory as if the guest had caused it.
+    /// records the growth of this memory as if the guest had caused it.
     exceptions: bool,
 }
 
@@ -54,8 +54,8 @@ impl Source {
     /// limit.
     ///
     /// The engine grants growth within the limit, unless the host has no memory left. This also
-    /// applies to the memory that holds exceptions, so both kinds of events are handled alike. The
-    /// engine refuses growth beyond the limit.
+    /// applies to the memory that contains exceptions, so both kinds of events are handled alike.
+    /// The engine refuses growth beyond the limit.
     pub(crate) fn memory_growth(&mut self, fits: bool) -> Result<bool, Stop> {
         loop {
             let event = self.log.next().transpose();
@@ -255,7 +255,7 @@ impl Machine<'_> {
         logged.len() == self.values.len()
             && pairs.all(|(&logged, &value)| match (logged, bits(logged)) {
                 (RawValue::V128(_), Some(bits)) => bits == value,
-                // The upper half of a value that is not a vector may hold remnants of a vector.
+                // The upper half of a value that is not a vector may contain remnants of a vector.
                 (_, Some(bits)) => bits.0 == value.0,
                 (_, None) => value.0 != 0,
             })

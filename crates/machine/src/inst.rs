@@ -58,11 +58,11 @@ pub enum Code {
     TableGrow,
     /// Sets `c` elements of table number `immediate` from `a` on to `b`.
     TableFill,
-    /// Copies `c` elements from `b` to `a`. `immediate` holds the table to write and, in its upper
-    /// half, the table to read.
+    /// Copies `c` elements from `b` to `a`. `immediate` contains the table to write and, in its
+    /// upper half, the table to read.
     TableCopy,
-    /// Copies `c` elements from `b` to `a`. `immediate` holds the table and, in its upper half, the
-    /// element segment.
+    /// Copies `c` elements from `b` to `a`. `immediate` contains the table and, in its upper half,
+    /// the element segment.
     TableInit,
     /// Empties element segment number `immediate`.
     ElementDrop,
@@ -73,7 +73,7 @@ pub enum Code {
     /// Waits at `a` + `immediate` for a value of this number of bytes. This always traps, because
     /// the memory is not shared.
     Wait(u8),
-    /// Notifies no threads, because none can wait. Traps unless memory has four bytes at `a` +
+    /// Notifies no threads, because no thread can wait. Traps unless memory has four bytes at `a` +
     /// `immediate`.
     Notify,
     /// Branches by the value of `a`. The path determines the direction that the branch must take,

@@ -128,7 +128,7 @@ impl<const CHUNK: usize, const CHUNKS: usize> Labels<CHUNK, CHUNKS> {
         line
     }
 
-    /// Packs the chunk that a line holds.
+    /// Packs the chunk that a line contains.
     fn close(&mut self, key: u64, line: usize) {
         let (memory, chunk) = ((key >> 44) as usize, key & ((1 << 44) - 1));
         let base = self.each(memory, chunk).base;

@@ -3,7 +3,7 @@
 //! The input is the program, its path and its boundary log. The output is every value, address and
 //! access, reported in order to an [`Observer`]. The path determines the control flow, and the log
 //! determines the host's actions. So each node (a path of blocks) is straight-line code.
-//! [`compile()`] compiles it once, and the [`Machine`] executes it. The machine holds memories,
+//! [`compile()`] compiles it once, and the [`Machine`] executes it. The machine contains memories,
 //! tables, globals and the variables of all activations. It compares every branch, call and host
 //! call with the recording.
 

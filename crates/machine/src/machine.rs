@@ -49,7 +49,7 @@ pub(crate) enum Waiting {
 /// bytes in memory that the host read. Otherwise the path, the log or this machine is wrong, and
 /// the machine reports an error.
 ///
-/// Memory use does not depend on the length of the run. The machine holds the guest's own state,
+/// Memory use does not depend on the length of the run. The machine contains the guest's own state,
 /// its activations, the nodes' code, and the exceptions that may still be referenced.
 pub struct Machine<'a> {
     pub(crate) program: &'a Program,

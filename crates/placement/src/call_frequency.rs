@@ -20,8 +20,8 @@ const ROUNDS: usize = 40;
 /// weights for one activation.
 ///
 /// Exported functions and the start function are entered once. Other functions are entered as often
-/// as the blocks that call them are executed. The executions of an indirect call are shared evenly
-/// by the functions of its type whose addresses are taken. Every function has at least a small
+/// as the blocks that call them are executed. The executions of an indirect call are divided evenly
+/// among the functions of its type whose addresses are taken. Every function has at least a small
 /// frequency, so that weights in dead code remain comparable. Time: O(call sites), times a constant
 /// for call sites in recursions.
 pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {

@@ -15,7 +15,7 @@ pub(crate) type Column = Vec<(u32, i64)>;
 /// The outcome of inserting a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The column is independent of the columns kept so far, and was kept, too.
+    /// The column is independent of the columns kept so far, and was added to them.
     Independent,
     /// The column is a combination of the columns kept so far.
     Dependent,

@@ -14,7 +14,7 @@ pub struct RunFacts {
     /// imports.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host started,
-    /// ended without returning. They are in any order.
+    /// ended without returning. They may be in any order.
     pub open: Vec<OpenFrame>,
     /// The functions that a call, a tail call or the host tried but failed to enter, because the
     /// stack had no room. There is one entry for each attempt.

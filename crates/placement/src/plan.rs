@@ -92,8 +92,8 @@ pub struct PlanOptions<'a> {
     pub feedback: Option<&'a Counts>,
     /// Whether the host will count the calls to each imported function.
     pub host_counts_import_calls: bool,
-    /// Whether the host may call the program's functions through tables or references instead of by
-    /// export, or put its own functions into tables.
+    /// Whether the host may call the program's functions through tables or references instead of
+    /// exports, or put its own functions into tables.
     pub host_uses_references: bool,
     /// The cost of an increment on an edge.
     pub split_cost: SplitCost,
@@ -101,8 +101,8 @@ pub struct PlanOptions<'a> {
 
 impl PlanOptions<'_> {
     /// Returns the usual options. They assume that a backtrace is available, and that the host
-    /// counts import calls. They also assume that it knows the program's functions only by the
-    /// program's exports.
+    /// counts import calls. They also assume that the host knows the program's functions only by
+    /// the program's exports.
     pub fn new(mode: Mode) -> Self {
         Self {
             mode,

@@ -76,9 +76,10 @@ fn every_edge(cfg: &Cfg) -> Vec<Site> {
 
 /// Decides where to count an edge.
 ///
-/// A tail call through a table, or a throw of a null reference, may trap after a probe right before
-/// it has counted the edge. A block that ends this way has only one way out, so its executions are
-/// counted at its beginning. Activations that ended in the block are subtracted.
+/// A tail call through a table may trap, and so may a throw of a null reference. A probe right
+/// before such an operator would already have counted the edge. A block that ends this way has only
+/// one way out, so its executions are counted at its beginning. Activations that ended in the block
+/// are subtracted.
 fn edge_site(cfg: &Cfg, e: EdgeId) -> Site {
     let from = cfg.edges[e].from;
     match cfg.blocks[from].end {

@@ -42,8 +42,8 @@ impl Weights {
     /// other branches with equal likelihood. If these three rules conflict, branches keep their
     /// shares, and the number of iterations changes. The following rules go beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
-    /// - edges that `likelihood` calls unlikely get next to nothing, and edges to calls and returns
-    ///   get less than other edges;
+    /// - edges that `likelihood` calls unlikely get almost no weight, and edges to calls and
+    ///   returns get less than other edges;
     /// - a loop without a likely exit, and a vertex without successors, leak the flow that enters
     ///   them;
     /// - flow that enters an irreducible loop at a vertex other than the header is first led to the

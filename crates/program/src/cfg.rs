@@ -51,7 +51,7 @@ pub enum BlockKind {
     /// A basic block of code.
     Code,
     /// The place where an exception raised inside a `try_table` chooses its handler. The vertex
-    /// executes nothing. `None` stands for the function's own dispatch vertex, from which the
+    /// executes nothing. `None` denotes the function's own dispatch vertex, from which the
     /// exception leaves the function.
     Dispatch(Option<OpId>),
     /// The EXIT vertex, where control leaves the function.
@@ -134,7 +134,8 @@ pub enum EdgeKind {
     /// An `if` with a false condition. A probe goes right after its `else`, which may have to be
     /// added.
     Else,
-    /// A `br_table` to targets with this label depth. Each distinct depth has one edge.
+    /// An edge of a `br_table` to the target with this label depth. Each distinct depth has one
+    /// edge.
     Table(u32),
     /// An edge from a call to the next operator. A probe goes right after `op`.
     CallReturn,

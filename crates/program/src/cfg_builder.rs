@@ -7,8 +7,8 @@
 //! unreachable.
 //!
 //! Only a loop's end reveals whether any branch targets the loop. The first operator in a loop
-//! therefore always starts a block. If such a block turns out to be entered only from the block
-//! above, the two are joined when the graph is finished.
+//! therefore always starts a block. If it turns out that only the previous block enters this block,
+//! the two blocks are joined when the graph is finished.
 
 use afterimage_ids::{EntityRef, OpId, OrigOffset};
 use std::collections::HashSet;
@@ -92,7 +92,7 @@ pub(crate) struct CfgBuilder<'a> {
     /// The positions in `frames` of the open `try_table`s.
     tries: Vec<usize>,
     /// The positions in `frames` of the open loops that have no operator so far. Above them, the
-    /// control stack holds only other markers.
+    /// control stack contains only other markers.
     headerless: Vec<usize>,
     /// The code blocks, in layout order.
     code: Vec<Block>,

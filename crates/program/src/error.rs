@@ -32,7 +32,7 @@ pub enum ParseError {
         /// The place of the fault.
         offset: OrigOffset,
     },
-    /// The module is or may be valid, but uses an unsupported feature.
+    /// The module may be valid, but it uses an unsupported feature.
     #[error("afterimage does not support {feature} (first used at offset {offset})")]
     Unsupported {
         /// The name of the feature.

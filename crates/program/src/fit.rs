@@ -25,7 +25,7 @@ use afterimage_ids::OrigOffset;
 pub struct Fit {
     /// The bodies, ascending.
     bodies: Vec<Range<OrigOffset>>,
-    /// The last offset at which a claim of each body may begin.
+    /// For each body, the last offset at which a claim may begin.
     begins: Vec<OrigOffset>,
     exact: Vec<bool>,
     across: Vec<bool>,
@@ -125,7 +125,7 @@ impl Fit {
         first..past.max(first)
     }
 
-    /// Whether a claim fits the body at an offset exactly.
+    /// Whether a claim exactly fits the body at an offset.
     pub fn is_exact(&self, at: OrigOffset) -> bool {
         self.body(at).is_some_and(|body| self.exact[body])
     }

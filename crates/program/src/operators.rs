@@ -68,7 +68,7 @@ impl Program {
         Operators::new(bytes, &function.body)
     }
 
-    /// Returns the function whose body holds an offset. O(log functions).
+    /// Returns the function whose body contains an offset. O(log functions).
     pub fn function_at(&self, offset: OrigOffset) -> Option<&Function> {
         let after = self.functions.partition_point(|f| f.body.start <= offset);
         let function = &self.functions[after.checked_sub(1)?];

@@ -67,7 +67,7 @@ struct Module {
     globals: Vec<ValType>,
     tags: Vec<TypeId>,
     tables: u32,
-    /// Whether some table holds exceptions.
+    /// Whether some table contains exceptions.
     keeps_exceptions: bool,
     memories: u32,
     exports: Vec<(String, FuncId)>,
@@ -377,8 +377,9 @@ impl Module {
         }
     }
 
-    /// Returns the result that no function throws, if there are no tags and no exceptions come from
-    /// outside. In that case, the only exception reference is null, and throwing it traps.
+    /// Returns the result for a module in which nothing throws, if there are no tags and no
+    /// exceptions come from outside. In that case, the only exception reference is null, and
+    /// throwing it traps.
     fn nobody_throws(&self) -> Option<MayThrow> {
         let nobody = || MayThrow::nobody(self.function_types.len(), self.types.len());
         (self.tags.is_empty() && !self.may_be_given_exceptions()).then(nobody)

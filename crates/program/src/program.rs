@@ -24,9 +24,9 @@ pub struct Program {
     pub exports: Vec<(String, FuncId)>,
     /// The start function, if the module has one.
     pub start: Option<FuncId>,
-    /// The functions that a table or a reference may hold. An element segment or a `ref.func` names
-    /// these functions. Exports also count if a table or a global of a reference type is exported,
-    /// or if an import returns a reference.
+    /// The functions to which a table or a reference may refer. An element segment or a `ref.func`
+    /// names these functions. Exports also count if a table or a global of a reference type is
+    /// exported, or if an import returns a reference.
     pub address_taken: EntitySet<FuncId>,
     /// The number of memories.
     pub memories: u32,
@@ -82,8 +82,8 @@ pub struct Function {
     /// that it calls or tail-calls. The analysis errs towards yes, because it ignores the tags of
     /// handlers, and includes unreachable code.
     pub may_throw: bool,
-    /// The operators that access bytes outside a memory at any address, because their offset alone
-    /// exceeds the memory.
+    /// The operators that access bytes outside a memory at every address, because their offset
+    /// alone exceeds the memory.
     pub out_of_bounds: Box<[OpId]>,
     /// The operators that wait at an address of a memory, or wake waiters there.
     pub waits: Box<[OpId]>,

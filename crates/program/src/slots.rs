@@ -9,7 +9,7 @@ use crate::body::{mismatch, validator};
 use crate::stack::{Carried, StackWalk};
 use crate::{BlockKind, Function, ParseError, Program};
 
-/// Stands for the height before an operator that is unreachable or only a marker.
+/// A placeholder for the height before an operator that is unreachable or only a marker.
 pub const NO_HEIGHT: u32 = u32::MAX;
 
 /// The variables of one function. Its locals come first, starting with the parameters, and then the

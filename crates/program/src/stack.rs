@@ -131,7 +131,7 @@ impl<'a> StackWalk<'a> {
     }
 
     fn open(&mut self, params: u32, results: u32, kind: FrameKind) {
-        // In unreachable code, the stack may hold fewer values than are popped.
+        // In unreachable code, the stack may contain fewer values than are popped.
         let base = self.height.saturating_sub(params);
         self.frames.push(Frame {
             base,

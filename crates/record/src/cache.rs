@@ -1,18 +1,18 @@
 //! Caches compiled modules, and the counts of earlier runs.
 //!
 //! The engine does not check the compiled code that it loads, so this code must be the user's own.
-//! The cache is a folder of the user's own that no other user can write, and nothing is ever loaded
-//! from a recording. The name of a file of compiled code is a digest of the module's bytes, which
-//! include the instrumentation, and of the engine's version and settings. The name of a file of
-//! counts is a digest of the program's module.
+//! The cache is a folder that belongs to the user and that no other user can write to. Nothing is
+//! ever loaded from a recording. The name of a file of compiled code is a digest of the module's
+//! bytes, which include the instrumentation, and of the engine's version and settings. The name of
+//! a file of counts is a digest of the program's module.
 //!
 //! Damaged code must not be loaded either. Each file of code begins with a label and a digest of
 //! its name and code. We check the digest before the engine gets the code. A file that does not
 //! match is removed and the module is compiled again. The code is first read into memory, so the
 //! checked bytes are the loaded bytes.
 //!
-//! The folder named by the user may hold anything. Our files are in subfolders of our own, and we
-//! remove only files with our kind of name and our label.
+//! The folder that the user names may contain anything. Our files are in subfolders of our own, and
+//! we remove only files with our kind of name and our label.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -286,7 +286,7 @@ fn is_ours(path: &Path, kind: &Kind) -> bool {
     private(path) && fs::File::open(path).and_then(read).is_ok() && label == kind.label
 }
 
-/// Removes the oldest of our files in this folder while they exceed the limit.
+/// Removes the oldest of our files in this folder while their total size exceeds the limit.
 fn trim(path: &Path, kind: &Kind) -> std::io::Result<()> {
     let Some(folder) = path.parent() else {
         return Ok(());

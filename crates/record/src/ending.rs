@@ -42,7 +42,7 @@ pub(crate) enum Early {
 /// function that the host called. If it is an import, it has no frame.
 ///
 /// # Errors
-/// Returns the cause of the error, if it is not a way for a run to end. Returns
+/// Returns the error's cause if the error is not one of the ways in which a run can end. Returns
 /// [`RecordError::NoBacktrace`] if the engine does not report the guest's stack. The engine omits
 /// the stack when memory runs out.
 pub(crate) fn classify(
@@ -181,7 +181,7 @@ impl Outcome {
     }
 
     /// Returns the function that trapped and the place that the engine reported. Returns `None` if
-    /// the run did not trap, or trapped in a way whose place is certain.
+    /// the run did not trap, or if the place of this kind of trap is certain.
     fn trapped(&self, map: &OffsetMap) -> Option<(FuncId, Option<OrigOffset>)> {
         let Outcome::Early {
             how: Early::Trap(trap),
@@ -228,10 +228,10 @@ impl Outcome {
     /// Returns the doubt about where the run trapped, if there is any.
     ///
     /// The engine merges a load and the operator that takes its value into one instruction if
-    /// nothing is between them. The engine reports the trap at that operator, or at no place if the
-    /// operator became several instructions. If the named operator cannot cause this trap, the
-    /// engine may have moved it, so its block does not show where the load is. The engine may omit
-    /// a store if a later store overwrites its bytes. The trap then occurs in the later store.
+    /// nothing is between them. The engine reports the trap at that operator, or reports no place
+    /// if the operator became several instructions. If the named operator cannot cause this trap,
+    /// the engine may have moved it, so its block does not show where the load is. The engine may
+    /// omit a store if a later store overwrites its bytes. The trap then occurs in the later store.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,

@@ -31,8 +31,8 @@ pub enum RecordError {
         /// The type that the function has in WASI.
         expected: String,
     },
-    /// The program imports WASI functions but does not export the memory "memory", which they work
-    /// on.
+    /// The program imports WASI functions but does not export the memory "memory", which those
+    /// functions access.
     #[error(
         "the program imports WASI functions but exports no memory named \"memory\" for them to work on"
     )]
@@ -146,7 +146,7 @@ pub enum RecordError {
     /// More than one lens was requested for a single live run.
     #[error("only one lens can be built during the run")]
     OneLens,
-    /// A re-execution did something that the recording did not.
+    /// A re-execution behaved differently from the recording.
     #[error("the re-execution differs from the recording at event {}: {what}", grouped(*event))]
     Diverged {
         /// The number of the event, from 0.
@@ -169,7 +169,7 @@ pub enum RecordError {
     /// The time limit expired before the program was compiled.
     #[error("compilation took longer than the time limit, so nothing ran; give a longer --timeout")]
     CompileTimeout,
-    /// A re-execution was stopped from outside, or a run before it began.
+    /// A re-execution was stopped from outside, or a run was stopped before it began.
     #[error("it was interrupted")]
     Interrupted,
     /// The recording was cut off before its end was written.
@@ -177,8 +177,8 @@ pub enum RecordError {
         "the recording was cut off: how the run ended is not in the file; record the program again"
     )]
     Cut,
-    /// The run was stopped from outside and recorded without a stop clock, so that moment cannot be
-    /// found again.
+    /// The run was stopped from outside and recorded without a stop clock, so the moment of the
+    /// stop cannot be found again.
     #[error(
         "the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts"
     )]

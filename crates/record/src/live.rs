@@ -708,8 +708,8 @@ impl Run<'_> {
     }
 }
 
-/// Wraps an import to report its number first, if a table may hold the import and the path is being
-/// written.
+/// Wraps an import so that it reports its number first. Does so only if a table may contain the
+/// import and the path is being written.
 fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
     let id = FuncId::from_u32(import.as_u32());
     let paths = store.data().paths.as_ref();

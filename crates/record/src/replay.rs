@@ -432,7 +432,7 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
             continue;
         };
         let id = ImportId::from_u32(i as u32);
-        // The engine passes result slots that do not yet hold values of their types.
+        // The engine passes result slots that do not yet contain values of their types.
         let zeros: Vec<Val> = ty.results().map(|ty| zero(&ty)).collect();
         let function = Func::new(&mut *store, ty, move |mut caller, params, results| {
             results.clone_from_slice(&zeros);

@@ -175,8 +175,8 @@ fn call<R: Outcome>(
     // The number of bytes that a call may copy, which is 0 by default.
     wasi.set_hostcall_fuel(bytes.len().max(LEAST_FUEL));
     let outcome = live.runtime.block_on(async {
-        // Without the stop clock, nothing else notices a request made while the guest computed or
-        // during a call that did not wait.
+        // Without the stop clock, only this check notices a request that arrived while the guest
+        // computed, or during a call that did not wait.
         if interrupt.requested().is_some() {
             return Err(Stopped.into());
         }

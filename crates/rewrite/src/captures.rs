@@ -111,7 +111,7 @@ impl Captures {
 }
 
 /// Whether activations of a program can be captured. This requires that no exception leaves any of
-/// them, and that none holds a reference.
+/// them, and that none contains a reference.
 pub fn can_capture(program: &Program, bytes: &[u8]) -> bool {
     let signatures = program.types.values();
     let mut types = signatures.flat_map(|ty| ty.params.iter().chain(&ty.results));
@@ -148,7 +148,7 @@ pub(crate) struct Capture {
     locals: Vec<ValType>,
     /// The locals for the operands at each place where they can be captured.
     operands: SharedLocals,
-    /// The local that holds the number of snapshots at the activation's last capture.
+    /// The local that contains the number of snapshots at the activation's last capture.
     seen: u32,
     wide: bool,
 }
@@ -274,7 +274,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Handles the moment before an operator. Saves the operands that it puts out of reach.
+    /// Handles the moment before an operator. Saves the operands that the operator puts out of
+    /// reach.
     pub(crate) fn before_captured(&mut self, operator: &Operator<'_>) {
         if opens(operator) {
             self.keep_operands();

@@ -17,7 +17,7 @@ use crate::actions::{Actions, Step};
 
 /// Finds, for each defined function, whether it polls at its entry. The functions that poll break
 /// every cycle of the call graph. In this graph, indirect calls reach every function of their type
-/// that a table may hold. The functions that poll are the targets of retreating edges in a
+/// that a table may contain. The functions that poll are the targets of retreating edges in a
 /// depth-first search. Without these edges, no cycle is left. Time: O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
     let n = program.functions.len();

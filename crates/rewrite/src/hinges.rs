@@ -112,8 +112,8 @@ impl Hinges {
         Some(written)
     }
 
-    /// Records an operator's branch, or the local that it writes, on the control-flow paths. Time: O(1), or
-    /// O(targets) for a `br_table`.
+    /// Records an operator's branch, or the local that it writes, on the control-flow paths. Time:
+    /// O(1), or O(targets) for a `br_table`.
     fn see(&mut self, operator: &Operator<'_>) {
         match operator {
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {

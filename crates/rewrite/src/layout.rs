@@ -2,8 +2,8 @@
 //!
 //! Counters live in one added memory of fixed size, so a counter has a constant address.
 //! `i64.load`, `i64.add` and `i64.store` then compile to one machine instruction with no bounds
-//! check. (Globals were rejected, because compile time grows with the square of the number of
-//! distinct globals in a function.)
+//! check. Globals were rejected, because compile time grows with the square of the number of
+//! distinct globals in a function.
 //!
 //! ```text
 //! 0x00  label "aftcount"                 8 bytes
@@ -17,20 +17,21 @@
 //! 0x4c  inside a host call               u32   (external modules only)
 //! 0x48  clock of the next snapshot       u64   (modules with snapshots only)
 //! 0x50  number of entry counters         u64   (external modules only)
-//! 0x50  whether all activations end       u32   (modules with captures only)
+//! 0x50  whether all activations end      u32   (modules with captures only)
 //! 0x58  armed: the clock to stop at      u64
-//! 0x60  armed: entries to let pass        u64
-//! 0x68  written and read by nobody else  u64
-//! 0x70  a local on its way through here  u64   (functions with hinges only)
+//! 0x60  armed: entries to let pass       u64
+//! 0x68  scratch word of the probes       u64
+//! 0x70  a local that goes through memory u64   (functions with hinges only)
 //! 0x78  iterations of loops              u32   (functions with hinges only)
 //! 0x7c  written and never read           u32   (functions with hinges only)
 //! 0x80  counters                         u64 each
 //!       entry counters, one per exported function, in export order
 //! from the next multiple of 64 KiB on:
 //!       the path's words, u64 each, in two halves
-//!       marks of the lines that are written, a byte each, memory by memory;
-//!       or, memory by memory, where the watched region begins, less 16, u64; where it begins, u64; and marks of its bytes, a byte each, among others
-//!       what an activation captures, 8 or 16 bytes each: its locals, then operands
+//!       for each memory, marks of the written lines, one byte per line;
+//!       or, for each memory, the watched region's address less 16 (u64), the region's address
+//!       (u64), and marks: one byte for each byte of the region, and 16 bytes on each side
+//!       what an activation captures: its locals, then its operands, 8 or 16 bytes each
 //! ```
 //! All numbers are little-endian.
 
@@ -53,7 +54,7 @@ pub const CLOCK_AT: u64 = 0x38;
 /// The address of the poll number at which the run stops.
 pub const LIMIT_AT: u64 = 0x40;
 pub(crate) const RUNNING_AT: u64 = 0x48;
-/// The address of the clock value at which the module asks for a snapshot.
+/// The address of the clock value at which the module requests a snapshot.
 pub const SNAPSHOT_AT: u64 = 0x48;
 /// The name of the table with the host's functions that a module with snapshots calls.
 pub const SNAPSHOT_EXPORT: &str = "afterimage.snapshot";

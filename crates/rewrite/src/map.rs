@@ -10,8 +10,8 @@ pub enum OriginalPlace {
     /// The replacement of an operator that would wait at an address. It traps, because the memory
     /// is not shared.
     Wait(OrigOffset),
-    /// The probe that polls the stop clock for this block. Control has entered the block but not
-    /// yet executed anything in it.
+    /// The probe that polls the stop clock for this block. The run has entered the block but has
+    /// executed nothing in it.
     Poll(BlockId),
     /// A place inside a function, before its first probe. Stack overflows happen there. No counter
     /// has counted the activation yet.

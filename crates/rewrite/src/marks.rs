@@ -36,7 +36,7 @@
 //! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
 //! memory says where the region begins, so one module works for all regions. With each store, a
 //! store of the same width sets the marks to ones. There is room before and after the region's
-//! marks for stores that cross the region's ends. It is never read.
+//! marks for stores that cross the region's ends. This room is never read.
 //!
 //! ```wat
 //! …  (i32.store offset=4)
@@ -71,11 +71,11 @@ pub enum Marking {
         most: u64,
     },
     /// Marks each written byte of one region per memory. The caller writes the region's address to
-    /// the probes' memory, as [`WatchedAt`] says.
+    /// the probes' memory, as [`WatchedAt`] describes.
     Bytes,
 }
 
-/// The place of a watched region in the probes' memory. It consists of the words that hold the
+/// The place of a watched region in the probes' memory. It consists of the words that contain the
 /// region's address, and of one mark for each of the region's [`WATCHED`] bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchedAt {
@@ -100,7 +100,7 @@ impl WatchedAt {
         self.near() + WIDEST
     }
 
-    /// Returns the address of the word that holds the address of the watched region, less
+    /// Returns the address of the word that contains the address of the watched region, less
     /// [`WIDEST`] bytes.
     fn before(self) -> u64 {
         self.start

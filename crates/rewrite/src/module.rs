@@ -1,8 +1,8 @@
 //! Rewrites a whole module. Sections are copied unchanged, except where something is added.
 //!
-//! Everything that is added is appended (types, functions, the probes' memory, exports, a data
-//! segment), so no index of the original changes. Debug sections are left out, because they would
-//! be wrong. Source lines come from the original module.
+//! All additions are appended, so no index of the original changes. They are types, functions, the
+//! probes' memory, exports and a data segment. Debug sections are left out, because they would be
+//! wrong. Source lines come from the original module.
 
 use std::ops::Range;
 
@@ -47,12 +47,12 @@ pub struct Options {
     /// where the clock polls. Before running the module, the caller puts the host's functions into
     /// the table [`SNAPSHOT_EXPORT`]. The caller also sets the time of the next snapshot in the
     /// word at [`SNAPSHOT_AT`](crate::SNAPSHOT_AT) of the memory. The module exports the state that
-    /// snapshots hold; see [`inner_export`].
+    /// snapshots contain; see [`inner_export`].
     pub snapshots: Option<Snapshots>,
     /// The way to mark written memory, if it is marked.
     pub marks: Option<Marking>,
-    /// The place to arm, if there is one. The run stops there at the moment that the words of the
-    /// probes' memory give.
+    /// The place to arm, if there is one. The run stops there at the moment that words in the
+    /// probes' memory specify.
     pub armed: Option<Armed>,
     /// Offsets in one function between which traps are to be reported exactly where they happened.
     /// Between them, the engine can neither merge a load with the operator that uses its value, nor
@@ -89,12 +89,12 @@ pub enum Inner {
     Table,
     /// A global.
     Global,
-    /// A function that a table may hold.
+    /// A function that a table may contain.
     Function,
 }
 
 /// Returns the name under which a module with snapshots exports a memory, table or global of the
-/// original, or a function that a table may hold.
+/// original, or a function that a table may contain.
 pub fn inner_export(kind: Inner, index: u32) -> String {
     let kind = match kind {
         Inner::Memory => "memory",

@@ -33,8 +33,8 @@ impl<'a> TracePlan<'a> {
 ///
 /// Full words go into a ring of two halves in the probes' memory. No code tests whether a half is
 /// full. Instead, the host protects the beginning of the half that it is reading. The guest's first
-/// store there faults, and resumes when the host is done. (A call in the code would cost the
-/// surrounding loops registers, even if it were never made.)
+/// store there faults, and resumes when the host is done. A call in the code would cost the
+/// surrounding loops registers, even if it were never made.
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// The words to write, and their places.
@@ -54,11 +54,11 @@ pub const SMALLEST_HALF: u32 = 8192;
 /// `i32`.
 pub(crate) const LARGEST_HALF: u32 = 1 << 26;
 
-/// The name of the global that holds the bits not yet in a word of the ring. It is an `i64`, and 1
-/// if there are no such bits.
+/// The name of the global that contains the bits not yet in a word of the ring. It is an `i64`, and
+/// 1 if there are no such bits.
 pub const PENDING_EXPORT: &str = "afterimage.pending";
-/// The name of the global that holds the position of the next word. It is an `i32`, in bytes from
-/// the beginning of the ring.
+/// The name of the global that contains the position of the next word. It is an `i32`, in bytes
+/// from the beginning of the ring.
 pub const CURSOR_EXPORT: &str = "afterimage.cursor";
 
 pub(crate) const EXPORTS: [&str; 2] = [PENDING_EXPORT, CURSOR_EXPORT];
@@ -66,9 +66,9 @@ pub(crate) const EXPORTS: [&str; 2] = [PENDING_EXPORT, CURSOR_EXPORT];
 /// The indices of the globals added to the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathPlaces {
-    /// The global that holds the bits not yet in a word.
+    /// The global that contains the bits not yet in a word.
     pub pending: u32,
-    /// The global that holds the position of the next word.
+    /// The global that contains the position of the next word.
     pub cursor: u32,
 }
 

@@ -33,7 +33,7 @@ impl SharedLocals {
     }
 
     /// Numbers the locals after those that a function has so far. `next` is the number of the first
-    /// free local, and is advanced.
+    /// free local. The call advances it past the new locals.
     pub(crate) fn place(
         &mut self,
         next: &mut u32,

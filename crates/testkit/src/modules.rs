@@ -9,9 +9,9 @@ pub use handwritten::{HANDWRITTEN, WANDERER};
 
 /// The features that [`module_from_seed`] may generate.
 ///
-/// Modules always have several functions, all exported, `br_table`, multi-value blocks, bulk
-/// memory, 64-bit and multiple memories, tables and references. They never have garbage collection,
-/// threads, or imports other than functions.
+/// Modules always have several functions, all of them exported. They may always use `br_table`,
+/// multi-value blocks, bulk memory, 64-bit and multiple memories, tables and references. They never
+/// use garbage collection, threads, or imports other than functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleConfig {
     /// The number of random bytes from which a module is generated, which roughly determines its

@@ -17,8 +17,7 @@ pub(crate) const NORMAL: i32 = 3;
 pub(crate) fn encode(compressor: &mut Compressor<'static>, raw: &[u8], out: &mut Vec<u8>) -> u8 {
     let start = out.len();
     out.resize(start + raw.len(), 0);
-    // The room for the output is the length of the input, so an encoding that is no smaller fails
-    // here.
+    // The output buffer is as long as the input, so an encoding that is not smaller fails here.
     match compressor.compress_to_buffer(raw, &mut out[start..]) {
         Ok(length) if length < raw.len() => {
             out.truncate(start + length);

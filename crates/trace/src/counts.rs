@@ -1,4 +1,4 @@
-//! Defines the COUNTS section, which holds exact edge counts.
+//! Defines the COUNTS section, which contains exact edge counts.
 
 use afterimage_ids::{BlockId, Counts, FunctionCounts};
 

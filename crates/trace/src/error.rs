@@ -14,7 +14,7 @@ pub type Result<T, E = TraceError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The operating system refused an operation on the file other than a write.
+    /// The operating system refused a file operation other than a write.
     #[error("cannot {action}: {source}")]
     Io {
         /// The attempted action, as a verb and its object.

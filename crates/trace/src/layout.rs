@@ -10,8 +10,8 @@ use crate::{Result, TraceError};
 pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// The major version of the format. A reader refuses a greater version.
 pub const VERSION_MAJOR: u16 = 1;
-/// The minor version, which counts additions that an older reader may ignore. These are new kinds
-/// of section.
+/// The minor version, which counts additions that an older reader may ignore. These additions are
+/// new kinds of sections.
 pub const VERSION_MINOR: u16 = 11;
 /// The length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
@@ -19,9 +19,9 @@ pub(crate) const HEADER_LEN: usize = 16;
 pub(crate) const CHUNK_HEADER_LEN: usize = 40;
 /// The length of the footer.
 pub(crate) const FOOTER_LEN: usize = 32;
-/// The length of an index record, which holds a chunk's offset and a copy of its header.
+/// The length of an index record, which contains a chunk's offset and a copy of its header.
 pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
-/// A chunk holds at most this many bytes before compression.
+/// A chunk contains at most this many bytes before compression.
 pub(crate) const MAX_RAW: u32 = 1 << 24;
 /// A section's name has at most this many bytes.
 pub(crate) const MAX_NAME: usize = 255;
@@ -125,7 +125,7 @@ impl Kind {
         }
     }
 
-    /// Whether a file may hold only one section of this kind.
+    /// Whether a file may contain only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
         (Kind::META..=Kind::END).contains(&self)
     }

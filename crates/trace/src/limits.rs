@@ -1,5 +1,5 @@
 //! Limits of the format. They bound the allocations that a hostile file can cause. A writer refuses
-//! what every reader would refuse.
+//! data that every reader would refuse.
 
 use crate::{Result, TraceError};
 
@@ -29,8 +29,8 @@ pub const MAX_SOURCE: u64 = 1 << 26;
 pub(crate) const MAX_SOURCES: u64 = 1_000_000;
 /// The maximum total size of a guest's memories, in bytes.
 pub const MAX_MEMORY: u64 = 1 << 34;
-/// The maximum total number of elements of a guest's tables. Browsers allow this number for one
-/// table.
+/// The maximum total number of elements of a guest's tables. Browsers allow this many elements in
+/// one table.
 pub const MAX_ELEMENTS: u64 = 10_000_000;
 /// The maximum total number of locals and operand slots of a run's open activations.
 pub const MAX_VARIABLES: u64 = 1 << 26;

@@ -230,7 +230,7 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
         for piece in chunk.raw.chunks(PIECE) {
             section.put(first, piece)?;
             // All events of the chunk begin in the first piece, because the events before the last
-            // one are shorter in total.
+            // event are shorter than a piece in total.
             first = chunk.end;
         }
         if let Some(written) = chunk.written {
@@ -252,8 +252,8 @@ pub struct LogPlace {
     pub events: u64,
 }
 
-/// Reads the boundary log from its beginning, with one chunk in memory at a time (and one event, if
-/// it is longer than a chunk). Reading ends after the first error.
+/// Reads the boundary log from its beginning. Only one chunk is in memory at a time, plus one event
+/// if the event is longer than a chunk. Reading ends after the first error.
 ///
 /// In a recording that was cut off, the events end with the last complete chunk.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ pub struct Meta {
     pub args: Vec<String>,
     /// The environment variables given to the guest, in the order in which the guest reads them.
     pub env: Vec<(String, String)>,
-    /// Folders granted, by their guest paths, in order.
+    /// The guest paths of the granted folders, in order.
     pub dirs: Vec<String>,
     /// The export that was called instead of `_start`.
     pub invoke: Option<String>,

@@ -1,12 +1,12 @@
 //! Finds a file's last complete state.
 //!
 //! A properly closed file ends in a footer that names the index, and the index lists every chunk.
-//! If so, this module reads only the footer and the index. Otherwise, it walks the chunks from the
-//! start by their headers, as long as the headers are sound. If the walk ends in the middle of the
-//! file, it searches the rest for footers, because damage to one chunk must not hide the index that
-//! lists all others. The last footer with a sound index gives the state. A file without any footer
-//! is a first recording that is being written or was killed. Its state consists of the complete
-//! chunks.
+//! For such a file, this module reads only the footer and the index. For any other file, it walks
+//! the chunks from the start by their headers, as long as the headers are sound. If the walk ends
+//! in the middle of the file, it searches the rest for footers, because damage to one chunk must
+//! not hide the index that lists all others. The last footer with a sound index gives the state. A
+//! file without any footer is a first recording that is being written or was killed. Its state
+//! consists of the complete chunks.
 //!
 //! Bytes after the state are classified. Chunks of an interrupted addition may be removed, because
 //! no reader can use them. Anything else may be data.
@@ -113,8 +113,8 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         )
     }
 
-    /// Returns the state ended by the footer at `at`, or `None` if there is no footer or its index
-    /// is unsound.
+    /// Returns the state that ends with the footer at `at`, or `None` if there is no footer or its
+    /// index is unsound.
     fn state_at(&mut self, at: u64) -> Result<Option<State>> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
@@ -165,7 +165,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
         let mut offset = from;
         // The beginning of the last index. Only the index's own footer is examined again, so the
-        // walk stays linear however many footers a hostile file holds.
+        // walk stays linear however many footers a hostile file contains.
         let mut index = 0;
         loop {
             if let Some(chunk) = self.chunk_at(offset)? {
@@ -260,7 +260,7 @@ impl<'a, R: Read + Seek> Source<'a, R> {
             at += BLOCK;
         }
         // The indexes of a file's states do not overlap, so nothing is examined twice, however many
-        // footers a hostile file holds.
+        // footers a hostile file contains.
         let mut before = self.length;
         for (at, index) in found.into_iter().rev() {
             if at + FOOTER_LEN as u64 > before {

@@ -3,7 +3,7 @@
 //! A new file is written under its own name from the first byte, so that a kill leaves a readable,
 //! cut recording where the user expects it. A new file that replaces an old file is written beside
 //! it as `NAME.PID.part`, and renamed over it at the first commit. Until then, the old recording is
-//! untouched, and a kill leaves both. Readers that mapped the old file keep it.
+//! untouched, and a kill leaves both files. Readers that mapped the old file keep it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -39,8 +39,8 @@ struct Pending {
 }
 
 impl LockedFile {
-    /// Creates a file. If the path exists, either fails, or creates a file beside it that will
-    /// replace it.
+    /// Creates a file. If there is already a file at the path, `existing` decides. The call fails,
+    /// or it creates a file beside the old file, to replace the old file later.
     pub fn create(path: &Path, existing: Existing) -> Result<LockedFile> {
         match create_new(path) {
             Ok(file) => {
@@ -86,8 +86,8 @@ impl LockedFile {
     /// has put a file there in the meantime, that file stays.
     ///
     /// # Errors
-    /// Returns [`TraceError::Replaced`] or [`TraceError::Moved`], after which nothing is lost, or
-    /// [`TraceError::Io`].
+    /// Returns [`TraceError::Io`]. Also returns [`TraceError::Replaced`] or [`TraceError::Moved`],
+    /// and then nothing is lost.
     pub fn settle(&mut self) -> Result<()> {
         let Some(pending) = &self.pending else {
             return match is_at(&self.file, &self.path) {
@@ -166,8 +166,8 @@ fn part_path(target: &Path) -> PathBuf {
     name(attempt)
 }
 
-/// The number of attempts to lock, within a tenth of a second. [`writer`] briefly holds the lock,
-/// as does a process started by another thread, until it executes its program.
+/// The number of attempts to lock, within a tenth of a second. [`writer`] holds the lock briefly.
+/// So does a child process that another thread starts, until the child executes its program.
 const TRIES: u32 = 10;
 
 fn lock(file: &File) -> Result<()> {
@@ -243,8 +243,8 @@ fn holder(file: &File) -> Option<u32> {
         let found = place?.rsplit(':').next()? == inode;
         (found && kind? == "FLOCK" && access? == "WRITE").then(|| process?.parse().ok())?
     });
-    // A lock may be listed twice if other locks change meanwhile. Files on two devices may share a
-    // number: the holder is then unknown.
+    // A lock may be listed twice if other locks change meanwhile. If files on two devices share a
+    // number, the holder is unknown.
     let holder = holders.next()?;
     holders.all(|other| other == holder).then_some(holder)
 }

@@ -1,9 +1,9 @@
 //! Copies the sound parts of a damaged file.
 //!
 //! A section is copied if all of its chunks are present and intact. The last intact index lists the
-//! chunks. Without an intact index, their own headers identify them. For the log, and for path
-//! words written live, an intact beginning is also copied. The copy is then a recording that was
-//! cut off there, without anything derived from the whole run.
+//! chunks. Without an intact index, the chunks' own headers identify them. For the log, and for
+//! path words written live, an intact beginning is also copied. The copy is then a recording that
+//! was cut off there, without anything derived from the whole run.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

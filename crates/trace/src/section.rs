@@ -212,8 +212,8 @@ impl SectionReader {
         Ok(bytes)
     }
 
-    /// Returns the bytes of each of these chunks, by their positions in the section. Decodes several
-    /// in parallel.
+    /// Returns the bytes of each of these chunks, by their positions in the section. Decodes
+    /// several chunks in parallel.
     ///
     /// # Errors
     /// Returns the errors of [`decoded`](Self::decoded).

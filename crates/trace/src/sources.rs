@@ -1,4 +1,4 @@
-//! Writes and reads the SOURCES section, which holds embedded source files.
+//! Writes and reads the SOURCES section, which contains embedded source files.
 //!
 //! Each file has chunks of its own, so it can be read without the others. The list of all files is
 //! in the last chunk, so a writer need not know their lengths in advance.

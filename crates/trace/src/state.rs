@@ -67,8 +67,8 @@ pub(crate) struct State {
     pub end: u64,
     /// The number of bytes after the state.
     pub ignored: u64,
-    /// Whether these bytes were, by their headers, left by an interrupted addition or first
-    /// recording, and so are not damage.
+    /// Whether, by their headers, an interrupted addition or first recording left these bytes. They
+    /// are then not damage.
     pub interrupted: bool,
     /// The position in `sections` by section number.
     numbers: HashMap<u32, usize>,
@@ -77,7 +77,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Returns the state of a file that holds only its header.
+    /// Returns the state of a file that contains only its header.
     pub fn new() -> State {
         State {
             end: HEADER_LEN as u64,

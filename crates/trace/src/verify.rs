@@ -20,15 +20,15 @@ const MAX_FINDINGS: usize = 10;
 pub enum Rule {
     /// Only the remains of an interrupted addition follow the last complete state.
     Tail,
-    /// From the header to the last footer, chunks, indexes and footers lie end to end, every
-    /// chunk is in the index, and the footers number the states from 1.
+    /// Chunks, indexes and footers lie end to end from the header to the last footer. Every chunk
+    /// is in the index. The footers number the states from 1.
     Layout,
     /// Every chunk's header equals its copy in the index, its checksum holds and it decompresses to
     /// its declared length.
     Chunk,
     /// The last chunk of every section is present.
     Complete,
-    /// Kinds that a recording may contain only once occur at most once.
+    /// No section kind occurs twice if a recording may contain only one section of that kind.
     Single,
     /// A committed recording has the sections META, MODULE and LOG. LOG may be missing if the
     /// recording was cut off, or if META says that the program's inputs were removed.

@@ -173,7 +173,7 @@ impl TraceWriter {
     }
 
     /// Commits like [`TraceWriter::commit`], but the data is on the disk before the footer is
-    /// written, and the footer is on the disk before this returns.
+    /// written, and the footer is on the disk before this call returns.
     pub fn commit_durable(&self) -> Result<()> {
         lock(&self.core).commit(true)
     }
@@ -365,7 +365,7 @@ pub struct BackgroundSection {
 }
 
 impl BackgroundSection {
-    /// Hands over a chunk. Waits while many others have not been written.
+    /// Hands over a chunk. Waits while too many earlier chunks are not yet written.
     ///
     /// # Errors
     /// Returns the errors of [`SectionWriter::put`], for this chunk or an earlier one.

@@ -114,7 +114,7 @@ fn citations(text: &str, prose: bool) -> Vec<String> {
     cited.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a word looks like a path of this project. Words such as `NAME` stand for any name.
+/// Whether a word looks like a path of this project. Words such as `NAME` are placeholders.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "./_-".contains(c);
     let placeholder = |part: &str| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase());

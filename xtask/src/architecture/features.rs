@@ -1,6 +1,6 @@
 //! Checks that the engine is built only once. The command line, the benchmark and the tests must
-//! use the same features of everything outside the workspace. Otherwise Cargo compiles the engine
-//! again, for minutes, whenever one of them is built after another.
+//! use the same features of every crate outside the workspace. Otherwise, Cargo compiles the engine
+//! again whenever one of them is built after another, which takes minutes.
 
 use anyhow::Result;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use super::files;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// The packages that may print. They are programs, and a package that never ships but reports
+/// The packages that may print. They are the programs, and `testkit`, which never ships but reports
 /// skipped checks.
 const PRINTING: &[&str] = &["cli", "bench", "testkit"];
 

@@ -155,7 +155,8 @@ fn lines(numbers: impl IntoIterator<Item = u32>) -> String {
 }
 
 /// Makes a recording of a billion statements: the program of docs/sessions/bzip2.md, with 300,000
-/// numbers in no order. Keeps it for the next time. Returns `None` if the program could not be built.
+/// unsorted numbers. Keeps the recording for the next time. Returns `None` if the program could not
+/// be built.
 ///
 /// # Errors
 /// If the program cannot be recorded, or its source has changed.
@@ -182,8 +183,8 @@ pub fn long(tool: &Path, folder: &Path) -> Result<Option<PathBuf>> {
     recorded(record, &recording).map(Some)
 }
 
-/// Returns the recordings of the sessions of docs/sessions, by name. Builds their programs if they
-/// are missing, and says which it cannot build.
+/// Returns the recordings of the sessions of docs/sessions, by name. Builds missing programs, and
+/// reports the programs that it cannot build.
 ///
 /// # Errors
 /// If a program cannot be recorded, or its source has changed.

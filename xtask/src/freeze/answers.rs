@@ -185,7 +185,7 @@ pub fn write(file: &Path, sha256: &str, answers: &[Answer]) -> Result<()> {
     fs::write(file, text).with_context(|| format!("{}: cannot be written", file.display()))
 }
 
-/// Quotes a word for [`unquoted`]. A tab stands for a space.
+/// Quotes a word for [`unquoted`]. A tab replaces a space.
 fn quoted(word: &str) -> String {
     word.replace(' ', "\t")
 }

@@ -114,7 +114,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The server was started here and holds no data that would be lost.
+        // The server was started here and has no data that would be lost.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }

@@ -1,11 +1,11 @@
 //! `cargo xtask guilty`: plants thirty bugs, and counts how many guilty lines appear in an answer
 //! of `afterimage mcp`, under a fixed policy.
 //!
-//! A seed determines random lines that a program's right run executes, and mutations that fit them.
-//! A mutated package is built without optimisation. If the program then prints something else, its
-//! run is recorded and examined. The drawn bugs are kept with their recordings, so that another
-//! version of the tool can be asked about the same bugs. `docs/AGENTS.md` describes the mutations,
-//! the policy, and the counting.
+//! A seed determines random lines that a program's correct run executes, and mutations that fit
+//! these lines. A mutated package is built without optimisation. If the program then prints
+//! something else, its run is recorded and examined. The drawn bugs are kept with their recordings,
+//! so that another version of the tool can be asked about the same bugs. `docs/AGENTS.md` describes
+//! the mutations, the policy, and the counting.
 
 pub mod client;
 mod mutate;
@@ -97,7 +97,7 @@ const SUBJECTS: [Subject; 5] = [
 /// The number of mutations to try for each wanted bug. A mutation without effect is not a bug.
 const TRIED: usize = 60;
 
-/// The number of bytes that a program may print, which is a thousand times its right output.
+/// The number of bytes that a program may print, which is a thousand times its correct output.
 const PRINTED: u64 = 64 << 20;
 
 /// The output of a program, and its exit code.
@@ -414,7 +414,7 @@ impl Program<'_> {
         Ok(Some(Output { status, stdout }))
     }
 
-    /// Returns the lines of the package that the right run executed, each with its file in the
+    /// Returns the lines of the package that the correct run executed, each with its file in the
     /// package.
     fn executed(&self, right: &Path) -> Result<Vec<(String, usize)>> {
         let mut command = tool::start(self.tool);

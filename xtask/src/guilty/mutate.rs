@@ -1,4 +1,4 @@
-//! Makes bugs in lines of source by changing a line.
+//! Makes a bug by changing a line of source code.
 
 use super::Random;
 use serde::{Deserialize, Serialize};
@@ -106,7 +106,7 @@ fn masked(line: &str) -> String {
             (Some(_), '\\') => escaped = true,
             (Some(mark), sign) if mark == sign => quote = None,
             (None, '"') => quote = Some(sign),
-            // A lifetime of Rust has no second quote near.
+            // A Rust lifetime has no second quote nearby.
             (None, '\'') if rest[1..].chars().take(4).any(|sign| sign == '\'') => {
                 quote = Some(sign);
             }

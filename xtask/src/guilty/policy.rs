@@ -151,8 +151,8 @@ impl Followed<'_> {
     }
 
     /// Asks for the activation around a step, unless it was shown before. Only the answer
-    /// identifies it. An activation shown before costs no call, because an agent sees in the answer
-    /// of `why` that two steps are in the same call.
+    /// identifies the activation. An activation shown before costs no call, because the answer of
+    /// `why` shows an agent that two steps are in the same call.
     fn shown(&mut self, step: &Value, known: &HashSet<String>) -> Result<Option<String>> {
         if self.is_over() {
             return Ok(None);

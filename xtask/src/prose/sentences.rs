@@ -1,6 +1,6 @@
 //! Splits text into sentences, and counts the words of each. Numbers do not count as words.
 
-/// Stands for a blank within a piece of code, so that the code is one word.
+/// Replaces a blank within a piece of code, so that the code is one word.
 const BLANK: char = '\u{2423}';
 
 /// A sentence of a page, a comment or a message.
@@ -211,7 +211,7 @@ fn plain(text: &str) -> String {
 const MARKS: [char; 4] = ['[', ']', '*', '_'];
 
 /// Splits a paragraph into sentences. A sentence ends with a period, a question mark or an
-/// exclamation mark, before a blank that no small letter follows.
+/// exclamation mark, before a blank that no lower-case letter follows.
 fn split(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut from = 0;

@@ -77,7 +77,7 @@ fn all(main: OwnedFd) -> Result<Vec<u8>> {
     }
 }
 
-/// Returns the lines that remain from `written`.
+/// Returns the lines that the terminal shows after `written`.
 fn lines(written: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line: Vec<char> = Vec::new();

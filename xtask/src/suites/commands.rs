@@ -44,7 +44,7 @@ const LIMITS: &[&str] = &[
 /// Counts, by a description of what is counted.
 type Done = BTreeMap<&'static str, u64>;
 
-/// Runs everything on all modules in a folder. Returns whether everything was answered.
+/// Runs everything on all modules in a folder. Returns whether all checks passed.
 ///
 /// # Errors
 /// If the folder cannot be read.

@@ -9,9 +9,9 @@
 //! **A correction.** Figure 9 as printed stores the value itself on a miss. Such a stream cannot be
 //! decoded backward, because the table entry that the miss overwrote is lost. This implementation
 //! stores the *evicted entry* instead, as the words "prediction v" in the paper's text say.
-//! Decoding takes the value from the table, which always holds it, and restores the entry. So each
-//! step of coding can be undone exactly. A test implements the printed version and shows that it
-//! fails.
+//! Decoding takes the value from the table, which always contains it, and restores the entry. So
+//! each step of coding can be undone exactly. A test implements the printed version and shows that
+//! it fails.
 //!
 //! **Departures.** Figure 13 shows only the main cases of the last n method, with one table for
 //! both directions. Here each direction has its own table, so every step is the exact inverse of

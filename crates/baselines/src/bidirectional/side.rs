@@ -25,8 +25,8 @@ impl Side {
         self.bits.len()
     }
 
-    /// Compresses a value, as FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9 do, corrected. The
-    /// context begins with the nearest value.
+    /// Compresses a value like FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9, with the
+    /// correction. The context begins with the nearest value.
     pub(super) fn compress(&mut self, value: u64, context: &[u64]) {
         // The hit bit goes last, because decoding needs it first.
         match self.predictor.put(value, context) {
@@ -41,8 +41,8 @@ impl Side {
         }
     }
 
-    /// Decompresses a value, as FORWARD_UNCOMPRESS and BACKWARD_UNCOMPRESS of Figure 9 do,
-    /// corrected. Returns `None` if the side is empty.
+    /// Decompresses a value like FORWARD_UNCOMPRESS and BACKWARD_UNCOMPRESS of Figure 9, with the
+    /// correction. Returns `None` if the side is empty.
     pub(super) fn uncompress(&mut self, context: &[u64]) -> Option<u64> {
         let token = match self.bits.pop(1)? {
             1 => Token::Hit(self.bits.pop(self.predictor.hit_bits())?),

@@ -4,7 +4,7 @@
 /// The index of a node in the arena.
 pub(super) type NodeId = u32;
 
-/// Stands for no node, or no rule.
+/// Denotes no node, or no rule.
 pub(super) const END: u32 = u32::MAX;
 
 /// The content of a node, which is a terminal (the number itself), the use of a rule, the guard of

@@ -37,7 +37,7 @@ use crate::{Grammar, Symbol};
 use arena::{Arena, Code, END, NodeId};
 use index::DigramIndex;
 
-/// The largest symbol that [`Sequitur`] accepts. The upper half of the numbers stands for rules.
+/// The largest symbol that [`Sequitur`] accepts. Numbers in the upper half denote rules.
 pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 
 /// The largest number of symbols on all right-hand sides. There is one guard for each rule, and
@@ -251,7 +251,7 @@ impl Sequitur {
             .flatten()
     }
 
-    /// Replaces the pair that begins at `node` by a use of `rule`. The same node then holds the
+    /// Replaces the pair that begins at `node` by a use of `rule`. The same node then contains the
     /// use.
     fn substitute(&mut self, node: NodeId, rule: u32) {
         let second = self.arena.next(node);

@@ -106,7 +106,7 @@ impl Machine<'_> {
         Ok(node)
     }
 
-    /// Clears the upper halves of values that are not vectors. These halves hold remnants of
+    /// Clears the upper halves of values that are not vectors. These halves contain remnants of
     /// vectors, which depend on the nodes that the machine has executed.
     fn clear_high(&mut self, snapshot: &mut Snapshot) -> Result<(), MachineError> {
         if let Next::Enter { function, .. } = snapshot.next {

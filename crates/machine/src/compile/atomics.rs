@@ -1,5 +1,5 @@
 //! Compiles atomic operators. The memory is not shared, so an operator becomes separate
-//! instructions that check its address, load, compute and store, as far as it needs them.
+//! instructions. As required, they check its address, load, compute and store.
 //!
 //! A compare-exchange always stores a value. If it exchanges nothing, it stores the value that it
 //! read.

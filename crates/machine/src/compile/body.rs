@@ -54,7 +54,7 @@ impl<'a> Body<'a> {
 
     /// Returns the number of an activation's variables, which are the variables of [`Slots`] and
     /// room for the results. The room is needed because a handler that is the function's own label
-    /// may catch more values than the operand stack ever holds.
+    /// may catch more values than the operand stack ever contains.
     pub fn variables(&self) -> usize {
         let results = self.slots.locals.len() + self.results as usize;
         self.slots.count().max(results)

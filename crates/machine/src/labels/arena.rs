@@ -6,7 +6,7 @@ use super::packed::{pack, unpack};
 const LEAST: usize = 16;
 /// The number of bytes allocated at once.
 const BLOCK: usize = 1 << 16;
-/// The number of bits of a slot that hold the size class.
+/// The number of bits of a slot that contain the size class.
 const BITS: u32 = 4;
 
 /// Storage for packed chunks. Sizes are powers of two. Chunks of the largest size are not packed.

@@ -4,10 +4,10 @@
 /// The distances back that are tried for differences. They are sizes of accesses and of common
 /// structures.
 const BACK: [usize; 8] = [1, 2, 4, 8, 16, 12, 24, 32];
-/// Tokens from this one on repeat the differences at one of the distances in [`BACK`]. A lower
+/// Tokens from this value on repeat the differences at one of the distances in [`BACK`]. A lower
 /// token is the number of bytes of the difference that follows.
 const REPEAT: u8 = 16;
-/// Tokens from this one on continue with a constant step. The step is the difference between the
+/// Tokens from this value on continue with a constant step. The step is the difference between the
 /// numbers at one of the distances in [`BACK`] and at twice this distance.
 const GO_ON: u8 = 32;
 
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn what_a_loop_stored_is_short() {
-        // Each number holds the execution that stored a byte, and the number of the store's bytes
-        // that follow.
+        // Each number contains the execution that stored a byte, and the number of the store's
+        // bytes that follow.
         for size in [1, 2, 4, 8, 16u64] {
             let of = |at: u64| (at / size) << 32 | 77 << 6 | (size - at % size) << 1;
             let numbers = Vec::from_iter((10_000..10_256).map(of));

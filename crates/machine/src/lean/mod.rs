@@ -1,4 +1,4 @@
-//! The executable form of nodes. It consists of operations of 16 bytes, each of which stands for
+//! The executable form of nodes. It consists of operations of 16 bytes, each of which represents
 //! one or several instructions.
 //!
 //! There are two forms. The *full* form has one operation per instruction, for observers that need
@@ -196,7 +196,7 @@ fn keep<T: Copy>(list: &mut Vec<T>, more: &[T]) -> Option<Span> {
 }
 
 impl Op {
-    /// Whether the operation stands for the instruction itself.
+    /// Whether the operation executes the instruction itself.
     pub(crate) fn is_rare(&self) -> bool {
         self.action == Action::Rare
     }

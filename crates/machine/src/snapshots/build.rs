@@ -13,7 +13,7 @@ use super::{Opened, PAGES, PART, SNAPSHOT_PAGE, VERSION};
 use crate::checkpoint::Snapshot;
 use crate::image::Memory;
 
-/// The number of chunks that are written together. Those that are not packed are compressed in
+/// The number of chunks that are written together. Chunks that are not packed are compressed in
 /// parallel.
 const TOGETHER: usize = 256;
 
@@ -23,7 +23,7 @@ const TOGETHER: usize = 256;
 /// `S` is the data of a snapshot without its pages. Complete snapshots have this data as bytes.
 #[derive(Debug)]
 pub struct SnapshotBuilder<S = Vec<u8>> {
-    /// Receives the pages of new snapshots, to compress them while the run goes on.
+    /// Receives the pages of new snapshots, to compress them while the run continues.
     packing: Option<Sender<Weak<Packing>>>,
     room: usize,
     stored: usize,
@@ -40,7 +40,7 @@ pub(super) struct Collected<S> {
     /// The size of the state in bytes.
     size: usize,
     pub pages: BTreeMap<Page, Arc<[u8]>>,
-    /// The same pages while they are compressed, unless others were added since.
+    /// The same pages while they are compressed, unless other pages were added since.
     packing: Option<Arc<Packing>>,
 }
 
@@ -87,8 +87,8 @@ impl<S> SnapshotBuilder<S> {
         }
     }
 
-    /// Returns the factor by which the distance between snapshots should exceed the initial
-    /// distance. The factor is a power of 2.
+    /// Returns the factor by which the initial distance between snapshots should be multiplied. The
+    /// factor is a power of 2.
     pub fn spacing(&self) -> u64 {
         self.spacing
     }

@@ -1,10 +1,10 @@
 //! Snapshots of a run in its trace file. They are coarse checkpoints that need no path. Each
 //! snapshot has the pages of memory that changed since the previous snapshot.
 //!
-//! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) holds the snapshots, as
-//! `docs/FORMAT.md` describes. [`SnapshotBuilder`] collects snapshots while the run is executed or
-//! followed. [`Snapshots`] restores a machine to a snapshot. Each page gets its contents from the
-//! newest snapshot that contains the page and is not later than the restored snapshot. A page
+//! A section of kind [`Kind::SNAPSHOTS`](afterimage_trace::Kind::SNAPSHOTS) contains the snapshots,
+//! as `docs/FORMAT.md` describes. [`SnapshotBuilder`] collects snapshots while the run is executed
+//! or followed. [`Snapshots`] restores a machine to a snapshot. Each page gets its contents from
+//! the newest snapshot that contains the page and is not later than the restored snapshot. A page
 //! without such a snapshot gets its initial contents.
 
 mod build;

@@ -36,7 +36,7 @@ struct Entry {
     time: u64,
     /// The first chunk of the snapshot.
     chunk: usize,
-    /// The number of chunks that hold the snapshot's list of pages. The chunks of the snapshot
+    /// The number of chunks that contain the snapshot's list of pages. The chunks of the snapshot
     /// itself follow.
     lists: usize,
     states: usize,
@@ -258,8 +258,8 @@ fn damaged() -> SnapshotError {
 /// The number of chunks of pages that are decoded together, in parallel.
 const TOGETHER: usize = 64;
 
-/// A chunk of pages, with the pages to copy from it. Each has its index in the chunk, its memory and
-/// its number there.
+/// A chunk of pages, with the pages to copy from it. Each page has its index in the chunk, its
+/// memory and its number in the memory.
 struct WantedChunk {
     chunk: usize,
     pages: Vec<(usize, u32, u64)>,
@@ -288,7 +288,7 @@ impl<'s> Filling<'s> {
         (run.first.checked_add(run.count)? <= pages).then_some(())
     }
 
-    /// Marks a page as filled. Returns whether it was not.
+    /// Marks a page as filled. Returns whether it was unfilled before.
     fn claim(&mut self, memory: u32, page: u64) -> bool {
         let pages = self.filled.get_mut(memory as usize);
         let filled = pages.and_then(|pages| pages.get_mut(page as usize));

@@ -2,7 +2,7 @@
 //! writer of a byte uses this record to find the right stretch.
 //!
 //! Moments of a run cut it into *stretches*, and memory is cut into *lines* of 64 bytes. A section
-//! of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) holds the lines written in each
+//! of kind [`Kind::WRITTEN`](afterimage_trace::Kind::WRITTEN) contains the lines written in each
 //! stretch, in each group of 16 stretches, in each group of 16 of these groups, and so on.
 //! `docs/FORMAT.md` describes the section. [`WrittenLinesBuilder`] collects the lines while the run
 //! is executed or followed. [`WrittenLines`] reads them, and searches a tree for the last stretch

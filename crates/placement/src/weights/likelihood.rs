@@ -70,7 +70,8 @@ enum Prospect {
 /// can return. Time: O(V + E).
 ///
 /// An edge is unlikely if it leads from a better prospect to a worse prospect. The exception edge
-/// of a call is also unlikely, and so is the return from a function that does not return.
+/// of a call is also unlikely, and so is the edge from a call to the next operator if the callee
+/// does not return.
 pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
     let never: Vec<bool> = cfg
         .edges

@@ -6,10 +6,10 @@ use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
 /// Returns, for each function by index, imports included, whether it may return, normally or
 /// through an exception.
 ///
-/// `proc_exit` of WASI does not return. A defined function may return if its EXIT can be reached
-/// from its root without the return of a function that does not return. The result is the least
-/// solution, so a recursion without an exit does not return. Compilers themselves mark only some
-/// functions that do not return. Time: O(program).
+/// `proc_exit` of WASI does not return. A defined function may return if some path from its root to
+/// EXIT passes only calls that may return. The result is the least solution, so a recursion without
+/// an exit does not return. Compilers themselves mark only some functions that do not return. Time:
+/// O(program).
 pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
     let imports = program.imports.len();
     let mut state = Search {

@@ -6,8 +6,8 @@ use afterimage_ids::{BlockId, EntityRef, OpId, PrimaryMap};
 use super::{CfgBuilder, RawEdge, Vertex};
 use crate::{Block, BlockEnd, BlockKind, Cfg, Edge};
 
-/// Numbers vertices and edges, after joining blocks that were split for a loop to which nothing
-/// branches back.
+/// Numbers vertices and edges. First joins blocks that were split for a loop to which no branch
+/// leads back.
 pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
     let number = Numbering::of(&mut builder);
     let CfgBuilder {

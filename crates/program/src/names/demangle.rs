@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 /// Returns the demangled form of a Rust or C++ symbol, without Rust's hash. Returns `None` if the
-/// symbol is from neither language, or its name is too long to read. A short symbol can stand for a
-/// name of exponential length.
+/// symbol is from neither language, or its name is too long to read. The demangled form of a short
+/// symbol can have exponential length.
 pub fn demangle(raw: &str) -> Option<String> {
     let mut out = Limited(String::new());
     if let Ok(symbol) = rustc_demangle::try_demangle(raw) {

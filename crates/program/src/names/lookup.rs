@@ -117,13 +117,13 @@ impl Names {
     /// Finds the function that a string names. The first rule that matches wins:
     ///
     /// 1. a decimal index or `func[12]`;
-    /// 2. the name as the module holds it;
+    /// 2. the name as it is in the module;
     /// 3. the name as shown;
     /// 4. `func12`;
     /// 5. the name of an export;
     /// 6. a name that is unique if generic arguments, parameters, leading namespaces and the type
     ///    before a C++ template's name are omitted;
-    /// 7. a mangled name that the module holds demangled.
+    /// 7. a mangled name, if the module contains its demangled form.
     ///
     /// Blanks are ignored. The first call demangles all names. Later calls take time proportional
     /// to the text and to the functions with the same last path segment.

@@ -153,7 +153,7 @@ impl Names {
         })
     }
 
-    /// Returns the name of a function as the module holds it, if the function has a name.
+    /// Returns the name of a function as it is in the module, if the function has a name.
     pub fn raw(&self, function: FuncId) -> Option<&str> {
         self.functions.get(function.index())?.raw.as_deref()
     }

@@ -63,7 +63,7 @@ impl<'a> SourceMap<'a> {
     /// Describes a function, and follows its origin and specification. The entry that is nearest to
     /// the instance takes precedence.
     pub(super) fn describe(&self, entry: EntryId) -> Description {
-        // Honest producers need two steps, but hostile producers make cycles.
+        // Real compilers need two steps, but hostile input may contain cycles.
         const STEPS: usize = 8;
         let mut description = Description::default();
         let mut next = Some(entry);

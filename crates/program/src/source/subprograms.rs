@@ -11,7 +11,7 @@ use crate::Fit;
 
 mod walk;
 
-/// The maximum number of inlined calls of one line in one function that are distinguished.
+/// The maximum number of inlined calls that are distinguished for one line of one function.
 const CALLS: usize = 64;
 
 /// One of the functions to which an operator belongs.
@@ -137,8 +137,8 @@ impl SourceMap<'_> {
         })
     }
 
-    /// Returns the beginnings of the code of the outermost calls inlined on a line or in one of its
-    /// columns, ascending. After the first query, takes O(inlined calls).
+    /// Returns the starts, ascending, of the outermost calls that were inlined on a line or in one
+    /// of its columns. After the first query, takes O(inlined calls).
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let is_here = |call: &InlinedCall| {
             call.call.is_some_and(|call| {
@@ -251,7 +251,7 @@ impl SourceMap<'_> {
             .collect()
     }
 
-    /// Returns the linkage name of the function whose body holds an offset.
+    /// Returns the linkage name of the function whose body contains an offset.
     pub fn linkage_name(&self, offset: OrigOffset) -> Option<String> {
         self.describe(self.subprograms().at(offset)?.entry)
             .into_name()

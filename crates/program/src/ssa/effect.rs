@@ -273,7 +273,7 @@ fn memory_argument(operator: &Operator<'_>) -> Option<MemoryArgument> {
     wasmparser::for_each_operator!(accesses)
 }
 
-/// Whether an operator accesses bytes outside a memory at any address, because its offset alone
+/// Whether an operator accesses bytes outside a memory at every address, because its offset alone
 /// exceeds the memory. `most` is the size in bytes to which the memory can grow.
 pub(crate) fn is_out_of_bounds(
     operator: &Operator<'_>,

@@ -112,7 +112,7 @@ impl Ssa {
         &self.operands[range.start as usize..range.end as usize]
     }
 
-    /// Returns the first statement that uses the constant that an operator pushes. O(values and
+    /// Returns the first statement that uses the constant that an operator pushes. O(values +
     /// operands).
     pub fn taker_of(&self, constant: OpId) -> Option<OpId> {
         let mut values = self.values.iter();

@@ -154,7 +154,7 @@ pub(crate) trait HasSnapshots: HasPaths {
 /// The collector of one instance's snapshots.
 pub(crate) struct Capturing {
     spacing: Spacing,
-    /// The current factor on the distance between snapshots.
+    /// The factor that currently multiplies the distance between snapshots.
     apart: Arc<AtomicU64>,
     /// Functions whose frames differ from the program's, in ascending order.
     reshaped: Arc<[FuncId]>,
@@ -162,7 +162,7 @@ pub(crate) struct Capturing {
     marks: Arc<[u64]>,
     /// Ranges written by the host and not yet marked, each as memory, address and length.
     wrote: Vec<(u32, u64, u64)>,
-    /// The functions that a table may hold.
+    /// The functions that a table may contain.
     addressed: Arc<[u32]>,
     /// The numbers of memories, tables and globals.
     counts: (u32, u32, u32),
@@ -488,8 +488,8 @@ fn capture<T: HasSnapshots + 'static>(mut caller: Caller<'_, T>) -> wasmtime::Re
     Ok(())
 }
 
-/// Captures the state for a snapshot. Returns `None` if the state holds references, which cannot be
-/// stored, or too many activations.
+/// Captures the state for a snapshot. Returns `None` if the state contains references, which cannot
+/// be stored, or too many activations.
 fn captured_state<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     places: &Places,
@@ -526,7 +526,7 @@ fn misfit() -> RecordError {
 }
 
 /// Returns the debugger's view of all activations, innermost first. Returns `None` if some
-/// activations are not the program's or hold references.
+/// activations are not the program's or contain references.
 fn shown_frames<T: HasSnapshots + 'static>(
     caller: &mut Caller<'_, T>,
     calls: &[(FuncId, u32)],
@@ -740,7 +740,7 @@ fn own_tables<T: HasSnapshots + 'static>(store: &mut impl AsContextMut<Data = T>
         .map_or(0, |own| own.tables.len())
 }
 
-/// Returns a table's elements as the engine's pointers, 0 for null. Returns `None` if it holds
+/// Returns a table's elements as the engine's pointers, 0 for null. Returns `None` if it contains
 /// references other than functions.
 fn pointers<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,

@@ -1,5 +1,5 @@
-//! Takes snapshots of the machine's state at some moments of a re-execution. Following a run can
-//! begin at any of its snapshots. The path is cut at each snapshot, and many times in between.
+//! Takes snapshots of the machine's state at some moments of a re-execution. A run can be followed
+//! from any of its snapshots. The path is cut at each snapshot, and many times in between.
 //!
 //! When a snapshot is due, the rewritten module calls us at a poll of the stop clock, at the
 //! beginning of a block where paths begin. The locals and operands of the activations arrive later,
@@ -67,7 +67,7 @@ struct Open {
     /// The numbers of the activation's locals and operands that can still be read.
     locals: usize,
     operands: usize,
-    /// Whether the activation holds vectors.
+    /// Whether the activation contains vectors.
     wide: bool,
 }
 
@@ -142,8 +142,8 @@ impl Spacing {
 }
 
 /// Re-executes a run. Adds to the file the words of its path, its stretches, and the lines of
-/// memory that each stretch writes. `tell` receives the snapshots in order, and returns a factor on
-/// `spacing` for the following snapshots. The caller commits.
+/// memory that each stretch writes. `tell` receives the snapshots in order, and returns a factor
+/// that multiplies `spacing` for the following snapshots. The caller commits.
 ///
 /// # Errors
 /// Returns an error if snapshots of the program are impossible, the recording cannot be repeated
@@ -186,7 +186,8 @@ pub fn build_debugged(
     build(run, Snapshots::Debugged, spacing, out, &mut tell)
 }
 
-/// Receives snapshots, and returns a factor on the distance to the following snapshots.
+/// Receives snapshots, and returns a factor that multiplies the distance to the following
+/// snapshots.
 type TellFn<'a> = dyn FnMut(Taken) -> Result<u64, RecordError> + Send + 'a;
 
 fn build(

@@ -232,7 +232,7 @@ impl Producer {
     }
 
     /// Hands over everything written so far, and the captured state. `word` is the next word to
-    /// write, and `pending` holds the bits not yet in a word.
+    /// write, and `pending` contains the bits not yet in a word.
     pub(crate) fn cut(
         &self,
         word: usize,
@@ -256,7 +256,7 @@ impl Producer {
             std::thread::sleep(PAUSE);
         }
         captured.waits(&self.0.waiting);
-        // `pending` is 1 if it holds no bits.
+        // `pending` is 1 if it contains no bits.
         if pending != 1 {
             words.push(pending);
         }
@@ -275,7 +275,8 @@ impl Producer {
         }
     }
 
-    /// Ends the run. `word` is the next word to write, and `last` holds the bits not yet in a word.
+    /// Ends the run. `word` is the next word to write, and `last` contains the bits not yet in a
+    /// word.
     pub(crate) fn finish(&self, word: usize, last: u64) -> Result<(), HandOverError> {
         let mut state = self.state();
         if let Some(error) = state.failed.take() {

@@ -1,6 +1,6 @@
 //! Filters that omit parts of a path.
 //!
-//! A gap replaces omitted blocks and holds their number, so all times stay the same. An activation
+//! A gap replaces omitted blocks and stores their number, so all times stay the same. An activation
 //! without kept blocks is omitted, too. All activations around kept blocks are kept.
 
 use std::collections::HashMap;
@@ -30,8 +30,8 @@ pub struct MarkedCode {
     pub inside: Vec<(BlockId, u64)>,
     /// Whether the beginning of an activation is an arrival.
     pub entry: bool,
-    /// Pairs of blocks. Executing the second directly after the first, in one activation, is an
-    /// arrival.
+    /// Pairs of blocks. Executing the second block directly after the first block, in one
+    /// activation, is an arrival.
     pub over: Vec<(BlockId, BlockId)>,
 }
 

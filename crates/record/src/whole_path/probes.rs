@@ -22,7 +22,7 @@ pub(crate) struct PathHost {
     places: Option<Places>,
 }
 
-/// The globals with the state of the guest's writer of words.
+/// The globals with the state of the guest code that writes the words.
 #[derive(Clone, Copy)]
 struct Places {
     pending: Global,
@@ -31,7 +31,7 @@ struct Places {
     size: u32,
 }
 
-/// Store data that may hold a [`PathHost`].
+/// Store data that may contain a [`PathHost`].
 pub(crate) trait HasPaths {
     /// Returns the host's state for the path probes, if the run is traced.
     fn paths(&mut self) -> Option<&mut PathHost>;
@@ -101,7 +101,7 @@ impl PathHost {
         Ok(self.producer.host_call(function)?)
     }
 
-    /// Returns the number of an import that a table may hold, and the number's width in bits.
+    /// Returns the number of an import that a table may contain, and the number's width in bits.
     pub(crate) fn number(&self, import: FuncId) -> Option<(u32, u8)> {
         self.entry_ids.of(import).filter(|(_, width)| *width > 0)
     }
@@ -145,7 +145,8 @@ impl PathHost {
     }
 }
 
-/// Writes the number of an import that a table may hold, as functions of the program do on entry.
+/// Writes the number of an import that a table may contain, as functions of the program do on
+/// entry.
 pub(crate) fn say_number<T: HasPaths>(
     mut store: StoreContextMut<'_, T>,
     import: FuncId,

@@ -25,8 +25,8 @@ use crate::snapshots::{Captured, Cut, Lines, Reader, Taken};
 
 /// The maximum number of host calls kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
-/// The number of words in a chunk. They hold about a million blocks, which are regenerated in a few
-/// milliseconds.
+/// The number of words in a chunk. They describe about a million blocks, which are regenerated in a
+/// few milliseconds.
 const CHUNK: usize = 1 << 14;
 /// The state of the run is stored again after this many bytes of words per open activation. The
 /// state takes about a tenth of those bytes, so a deep stack does not make the file much longer.
@@ -93,7 +93,7 @@ pub(crate) struct WordWriter<'a, T = NullSink> {
     counter: Counter<'a, T>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
-    /// The bytes of words since the state of the run was last stored.
+    /// The number of bytes of words since the state of the run was last stored.
     since: usize,
     program: &'a Program,
 }

@@ -228,7 +228,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps if the condition on the stack holds. The engine may merge the `if` and the
+    /// Traps if the condition on the stack is true. The engine may merge the `if` and the
     /// `unreachable` into one conditional trap, which is reported at the `if`.
     fn stop(&mut self, place: OriginalPlace) {
         self.map.stops.push((self.out.len() as u32, place));

@@ -153,7 +153,8 @@ impl Walker<'_> {
             BlockEnd::TailCall(callee) => match self.resolve(callee) {
                 Some(callee) => {
                     self.leave();
-                    // The callee returns to the caller, which `call` would leave at once.
+                    // The callee returns to this activation's caller, if there is one. `call` may
+                    // also end the run, for which an activation must be open.
                     match self.defined(callee) {
                         Some(g) => self.enter(g),
                         None => {

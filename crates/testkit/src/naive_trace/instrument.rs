@@ -39,8 +39,8 @@ pub struct Traced {
     pub(super) tables: BTreeMap<(FuncId, BlockId), Vec<u32>>,
 }
 
-/// Makes a module report to its host everything that it does. `bytes` contains the module from which
-/// `program` was parsed.
+/// Makes a module report to its host everything that it does. `bytes` contains the module from
+/// which `program` was parsed.
 ///
 /// # Panics
 /// If the module cannot be read or rewritten.
@@ -116,7 +116,7 @@ struct Tracer<'a> {
 struct Body<'a> {
     function: &'a Function,
     out: wasm_encoder::Function,
-    /// The local that holds the activation's number.
+    /// The local that contains the activation's number.
     activation: u32,
     /// For each open block of the original, the number of added blocks directly around it and, for
     /// a `try_table`, its handlers.
@@ -273,7 +273,8 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Adds one block around a `try_table` for each of its clauses, and one around them all.
+    /// Adds one block around a `try_table` for each of its clauses, and one block around all of
+    /// them.
     fn try_table(
         &mut self,
         body: &mut Body<'_>,

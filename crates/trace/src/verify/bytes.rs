@@ -37,8 +37,8 @@ fn layout(file: &TraceFile, chunks: &[ChunkEntry], report: &mut Report) {
     let mut listed = chunks.iter().peekable();
     let mut at = HEADER_LEN as u64;
     while at < state.end {
-        // A listed chunk is trusted to be as the index describes it. Another rule compares its
-        // header.
+        // The walk trusts the index's description of a listed chunk. Another rule compares the
+        // chunk's header.
         if let Some(chunk) = listed.next_if(|chunk| chunk.offset == at) {
             at = chunk.end();
         } else if let Some(footer) = slice(at, FOOTER_LEN).and_then(|it| Footer::decode(it, at)) {
@@ -98,7 +98,7 @@ fn sections(file: &TraceFile, report: &mut Report) {
         }
     }
     // A recording that was cut off may also have a complete state, if something was added to it
-    // later. But it then has no end.
+    // later. But it then has no END section.
     let cut = !kinds.contains(&Kind::END);
     let without = || file.meta().is_ok_and(|meta| meta.is_without_inputs());
     for kind in [Kind::META, Kind::MODULE, Kind::LOG] {
