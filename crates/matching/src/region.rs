@@ -22,7 +22,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Stands for no access to memory.
+    /// The address of an execution that does not access memory.
     pub const NO_ADDRESS: u64 = u64::MAX;
 }
 

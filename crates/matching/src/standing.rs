@@ -8,8 +8,8 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximum number of functions without a vote that are compared with a function. They are
-/// functions of the same type that were entered equally often.
+/// The maximum number of functions without votes to compare with a function. These functions have
+/// the same type and were entered equally often.
 const MOST: usize = 64;
 /// The factor for the natural logarithm of a candidate's votes. The votes are the number of
 /// statements with counterparts in the candidate.

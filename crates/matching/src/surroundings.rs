@@ -15,8 +15,8 @@ const SHORTLY: u32 = 12;
 /// The maximum distance between the counterparts of nearby statements. An unoptimised version has
 /// several statements for each optimised statement.
 const APART: u32 = 24;
-/// The largest number of the first version's statements that may share values for these values to
-/// identify a statement.
+/// The number of the first version's statements that may share values without weakening the
+/// evidence. If more statements share them, the evidence shrinks in proportion.
 const COMMON: f32 = 4.0;
 
 /// The numbers of surrounding statements that support a pair, each with the total number.
@@ -143,7 +143,8 @@ impl<'m> Surroundings<'m> {
         if users.0 == users.1 && users.1 > 0 {
             told(Feature::UsersAll, 1.0);
         }
-        // An optimiser moves the decision about a constant to the place where it is chosen.
+        // An optimiser moves a decision that depends on a constant to the place where the constant
+        // is chosen.
         if same_constants < constants.len() {
             told(Feature::ConstantsMore, 1.0);
         }

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A number from 0 to 1, or a sum of these numbers. The representation is fixed-point, so that sums
+/// A number from 0 to 1, or a sum of such numbers. The representation is fixed-point, so that sums
 /// do not depend on the order in which threads add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);

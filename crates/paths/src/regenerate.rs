@@ -127,7 +127,7 @@ pub struct Regenerator<'a> {
 /// The next action.
 enum Next {
     Go,
-    /// A call by the host that is not known yet.
+    /// A call by the host, which is not known yet.
     Idle,
     /// Nothing, because the run ended in the call that was reached.
     End,
@@ -254,8 +254,7 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Handles a call, which begins now, or when the bits that the callee writes first have
-    /// arrived.
+    /// Handles a call. The call begins now, or when the callee's first bits have arrived.
     #[inline]
     fn reach<S: Sink>(
         &mut self,

@@ -127,8 +127,8 @@ impl Trial<'_, '_> {
         }
         backwards(view, placement, &mut self.meeting, &mut self.work)?;
         // A branch before the edge has one silent path to the edge. If another path from the branch
-        // meets a vertex after the edge, there is a diamond. If one path leads to both, the paths
-        // diverge later.
+        // meets a vertex after the edge, there is a diamond. If an edge out of the branch leads to
+        // both, its paths diverge later, at another branch.
         for &p in self.before.list.iter().filter(|&&p| view.is_branch(p)) {
             for &out in graph.out_edges(p) {
                 self.work = self.work.checked_sub(1)?;
