@@ -82,8 +82,8 @@ pub fn objects(
     }
 }
 
-/// The variables in scope at an offset of a function. For several moments at the same offset, find
-/// them only once.
+/// The variables in scope at an offset of a function. They are the same for all moments at this
+/// offset.
 pub struct InScope {
     scopes: Rc<FunctionScopes>,
     at: OrigOffset,
@@ -108,8 +108,8 @@ impl InScope {
         })
     }
 
-    /// Reads the variables at a moment, with the locations that hold at the offset. `written` is as
-    /// for [`variables`].
+    /// Reads the variables at a moment, with the locations that are valid at the offset. `written`
+    /// is as for [`variables`].
     ///
     /// # Errors
     /// As for `written`.

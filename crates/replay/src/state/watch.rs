@@ -382,7 +382,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             });
             Rc::clone(begun)
         };
-        // The name may be a variable of the function.
+        // The name may belong to a variable of the function.
         if let (Err(PathError::NoVariable { .. }), Err(error)) = (&begun.found, &*scopes) {
             return Err(error.clone().into());
         }
