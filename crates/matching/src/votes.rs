@@ -160,8 +160,8 @@ struct Column {
 struct Room {
     table: Table,
     columns: Vec<Column>,
-    /// The statements of the first version in the stretch. `locals` holds each statement's position
-    /// in this list.
+    /// The statements of the first version in the stretch. `locals` contains each statement's
+    /// position in this list.
     statements: Vec<u32>,
     locals: FxHashMap<u32, u32>,
     /// For each statement in the stretch, its score as a likely candidate.

@@ -184,7 +184,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// Processes one path, or the beginning or end of an activation. `last` holds the activations
+    /// Processes one path, or the beginning or end of an activation. `last` lists the activations
     /// at the end of the run, if the end may be near.
     #[inline]
     fn step<S: Sink>(

@@ -36,8 +36,8 @@ pub struct Shown {
     /// For a parameter, the reason why its place may hold another value, such as the last write to
     /// it. That write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// The variable's value in brief, for a list of arguments. `…` stands for a value that is too
-    /// long. `?` stands for a value that is unknown or may have been overwritten.
+    /// The variable's value in brief, for a list of arguments. `…` replaces a value that is too
+    /// long. `?` replaces a value that is unknown or may have been overwritten.
     pub brief: String,
 }
 

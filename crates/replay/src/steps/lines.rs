@@ -167,8 +167,8 @@ struct Table {
     entry: Option<Line>,
     /// The operators in each block at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
-    /// The pairs of blocks joined by an edge that is an arrival. `not_over` has the pairs joined by
-    /// any other edge.
+    /// The pairs of blocks joined by an edge that is an arrival. `not_over` contains the pairs
+    /// joined by any other edge.
     over: HashMap<(BlockId, BlockId), Line>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.

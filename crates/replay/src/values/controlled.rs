@@ -291,7 +291,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(count)
     }
 
-    /// Goes to the next node of the activation. Returns whether there is one.
+    /// Goes to the next node of the activation. Returns whether there is a next node.
     fn go_on(&mut self) -> Result<bool, ValuesError> {
         let Some(walk) = self.walks.last_mut() else {
             return Ok(false);

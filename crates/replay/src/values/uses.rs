@@ -48,7 +48,7 @@ pub struct Use {
 
 impl Use {
     /// Returns the execution of the node. Counts the node's executions to find the number of this
-    /// one.
+    /// execution.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -69,8 +69,8 @@ impl Use {
 /// exception carries.
 ///
 /// The nearest uses are found first. A value is followed along the path as long as a variable holds
-/// it. The labels of later executions are searched in growing stretches. About a thousand uses are
-/// in memory at a time.
+/// it. The labels of later executions are searched in parts of growing length. About a thousand
+/// uses are in memory at a time.
 pub struct Uses<'h, 'a> {
     values: &'h RecordedValues<'a>,
     program: &'a Program,
@@ -89,7 +89,7 @@ pub struct Uses<'h, 'a> {
     batch: Vec<Use>,
     /// The number of uses that the iterator has passed.
     at: usize,
-    /// The start of each batch, up to the current one.
+    /// The start of each batch, up to the current batch.
     marks: Vec<Mark<'a>>,
 }
 
@@ -300,8 +300,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(count)
     }
 
-    /// Returns the searched stretches after the definition that have no stored values. Their reads
-    /// of memory and globals are unknown.
+    /// Returns the searched parts of the run, after the definition, that have no stored values.
+    /// Their reads of memory and globals are unknown.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         self.readers.unknown()
     }
@@ -341,7 +341,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(())
     }
 
-    /// Fetches the next batch, which follows `before` uses. Returns whether there is one.
+    /// Fetches the next batch, which follows `before` uses. Returns whether there is a next batch.
     fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
         let mark = self.mark(before);
         let mut batch = Vec::new();

@@ -1,5 +1,5 @@
-//! Collects the activations of a stretch of a run. Rules that are entirely in the stretch are taken
-//! whole. Rules at its edges are taken in part.
+//! Collects the activations of a window of a run. Takes rules that are entirely in the window as a
+//! whole, and rules at its edges in part.
 
 use std::ops::Range;
 

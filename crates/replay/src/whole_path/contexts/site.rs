@@ -1,4 +1,4 @@
-//! Finds the inlined functions that made the calls open at the beginning of a stretch.
+//! Finds the inlined functions that made the calls open at the beginning of a window.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
@@ -35,7 +35,7 @@ pub(super) fn chains_before<S: Segments>(
 }
 
 /// Returns the last block that an activation executed before `time`, at which a node begins. The
-/// activation is inside `depth` others and was entered at `entered`.
+/// activation is inside `depth` other activations and was entered at `entered`.
 fn last_block<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,
