@@ -19,8 +19,8 @@ use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 const ROUNDS: [u32; 2] = [3, 1];
 /// The maximum number of users or producers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
-/// The minimum share of a statement's executions in stretches for which a candidate must be
-/// executed with the same value or near its expected place.
+/// A candidate must be executed with the same value, or near its expected place, for at least this
+/// share of a statement's executions in stretches.
 const OFTEN: f32 = 0.2;
 /// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
@@ -98,8 +98,8 @@ pub(crate) struct Rounds<'m> {
     /// The evidence from stretches of both runs.
     votes: Option<Votes>,
     stage: Stage,
-    /// For each statement of the second version, the likeliest candidates, with their scores by
-    /// both statements' actions, as a whole and in the stretches.
+    /// For each statement of the second version, the likeliest candidates with their scores. The
+    /// scores come from both statements' actions, as a whole and in the stretches.
     likely: Vec<Vec<(u32, f32)>>,
 }
 

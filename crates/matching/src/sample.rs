@@ -92,8 +92,8 @@ impl Sample {
         self.bound
     }
 
-    /// Returns the number of different elements kept. If fewer than 24 elements are kept, these are
-    /// all elements.
+    /// Returns the number of different elements kept. If fewer than 24 elements are kept, the
+    /// sample contains all elements.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }

@@ -213,9 +213,9 @@ impl<'m> Surroundings<'m> {
         (found, sum)
     }
 
-    /// Returns the strength, from 0 to 1, of the evidence that a producer or user of the pair's
-    /// second statement has a counterpart among the producers or users of the first statement. The
-    /// more statements share a common class of values, the less the class counts.
+    /// Returns the strength, from 0 to 1, of the evidence that a producer or user has a counterpart
+    /// among `statements`. These are the producers or users of statement `a`. The more statements
+    /// share a common class of values, the less the class counts.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
         // A value that is computed from itself, such as a counter, is no evidence here.
         let found = related

@@ -292,8 +292,8 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Continues the innermost activation after a call has returned. If an activation has nothing
-    /// to do after its call, it also ends.
+    /// Continues the innermost activation after a call has returned. An activation that has nothing
+    /// left to do after its call also ends.
     #[inline]
     fn resume<S: Sink>(&mut self, sink: &mut S) {
         self.current = self.outer.pop();

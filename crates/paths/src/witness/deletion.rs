@@ -87,7 +87,7 @@ struct Trial<'v, 'g> {
 }
 
 impl Trial<'_, '_> {
-    /// Returns whether the edge need not write, or `None` if the search takes too long.
+    /// Returns whether the edge can be silent, or `None` if the search takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());

@@ -63,8 +63,8 @@ impl<'m, 'a> Recorded<'m, 'a> {
         }
     }
 
-    /// Returns the number of requests for values that are not stored, because of their time or
-    /// their function, and the last reason in words.
+    /// Returns the number of requests for values that are not stored because of their time or
+    /// function. Also returns the last reason, in words.
     pub fn outside(&self) -> (u64, String) {
         (self.outside.get(), self.why_outside.borrow().clone())
     }

@@ -1,5 +1,4 @@
-//! Finds direct control dependences, which are the predicates that caused statements to be
-//! executed.
+//! Finds direct control dependences: the predicates that caused statements to be executed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

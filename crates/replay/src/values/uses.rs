@@ -1,5 +1,4 @@
-//! Finds direct data dependences in reverse, which are all uses of the results of a statement's
-//! execution.
+//! Finds direct data dependences in reverse: all uses of the results of a statement's execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -63,10 +62,10 @@ impl Use {
 ///
 /// Uses are the [`dependences`](super::dependences) of all executions, and the host's
 /// [reads](HostReads::parts), in reverse. Each occurrence of a dependence or read that names this
-/// execution is a use. For a call, these are the uses of its results, regardless of the function
-/// that computed them, and of the host's writes during the call. For a throw, they are the uses of
-/// the reference to the exception. For a rethrow, they also include the uses of all values that the
-/// exception carries.
+/// execution is a use. For a call, these are the uses of its results and of the host's writes
+/// during the call. The function that computed a result does not matter. For a throw, they are the
+/// uses of the reference to the exception. For a rethrow, they also include the uses of all values
+/// that the exception carries.
 ///
 /// The nearest uses are found first. A value is followed along the path as long as a variable holds
 /// it. The labels of later executions are searched in parts of growing length. About a thousand

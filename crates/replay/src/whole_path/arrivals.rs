@@ -148,8 +148,8 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
     }
 
-    /// Adds the arrivals of a function at the line. Takes time linear in its body and in the blocks of
-    /// all nodes.
+    /// Adds the arrivals of a function at the line. Takes time linear in its body and in the blocks
+    /// of all nodes.
     pub(super) fn add(&mut self, code: &'a Function, lines: &FunctionLines) {
         let function = code.id;
         if self.places.contains_key(&function) {
@@ -277,7 +277,7 @@ pub(super) struct ArrivalsIn<'c> {
 
 impl ArrivalsIn<'_> {
     /// Adds the arrivals of a function. `begun` is the number of its activations that begin in the
-    /// window. `stops` are the places where the run ended, if that is in the window. Takes time
+    /// window. `stops` are the places where the run ended, if it ended in the window. Takes time
     /// linear in the function's body and its executed edges.
     pub(super) fn add(
         &mut self,

@@ -643,9 +643,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
     }
 
-    /// Returns the number of arrivals at a line in a window, where `counts` are the counts of the
-    /// window. Takes time linear in the functions' bodies and the number of nodes, however long the
-    /// window is.
+    /// Returns the number of arrivals at a line in a window. `counts` are the counts of the window.
+    /// Takes time linear in the functions' bodies and the number of nodes, however long the window
+    /// is.
     ///
     /// # Errors
     /// As for [`arrivals`](Self::arrivals).

@@ -43,9 +43,9 @@ struct Clip<'a, S> {
     open: Vec<Open>,
 }
 
-/// Collects the activations of a window, and the host's actions in it. If a call is nested in more
-/// than `depth` calls that are open at the beginning of the window, the inlined functions that made
-/// it are ignored.
+/// Collects the activations of a window, and the host's actions in it. Ignores the inlined
+/// functions that made a call if the call is nested in more than `depth` calls that are open at the
+/// beginning of the window.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,

@@ -9,8 +9,8 @@ use super::inlining::{ChainId, Inlining};
 /// block was left out, calls follow each other without a block in between.
 const STEPS: usize = 100_000;
 
-/// Returns, for each of the outermost `count` activations that are open after `before` blocks, the
-/// chain of the last block that it executed itself.
+/// Returns a chain for each of the outermost `count` activations that are open after `before`
+/// blocks. It is the chain of the last block that the activation executed itself.
 pub(super) fn chains_before<S: Segments>(
     path: &WholePath<S>,
     inlining: &Inlining,
