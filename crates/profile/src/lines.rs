@@ -10,9 +10,9 @@
 //!   begins with a loop, or an exception's dispatch to its handler.
 //!
 //! So control arrives at `while (*p) p++;`, written on one line, once per iteration. If the body of
-//! a loop is on later lines, control arrives at its `for (…; …; i++)` once. It arrives again after
-//! each execution of the body. If a loop can iterate both with and without leaving its line, both
-//! kinds of arrivals count.
+//! a loop is on later lines, control arrives at its `for (…; …; i++)` once. It arrives again
+//! after each execution of the body. If a loop can iterate both with and without leaving its line,
+//! both kinds of arrivals count.
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its

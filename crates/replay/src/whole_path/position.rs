@@ -4,7 +4,7 @@
 //! 123456, t=123,456  the 123456th executed block
 //! start, end         the first block, the last block
 //! -1, -1000          the last block, the 1000th block from the end
-//! 50%, 99.9%         the block at this share of the run, rounded down, but at least the first block
+//! 50%, 99.9%         the block at this share of the run, rounded down, and at least block 1
 //! func#3             the first block of the 3rd call to a function
 //! file.c:42#3        the block with the 3rd arrival at line 42
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
