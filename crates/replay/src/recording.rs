@@ -231,7 +231,7 @@ impl Recording {
         Ok(again)
     }
 
-    /// Returns the boundary log, which is the data that the host passed to the program, in order.
+    /// Returns the boundary log. It lists, in order, the data that the host passed to the program.
     ///
     /// # Errors
     /// If the log is damaged.

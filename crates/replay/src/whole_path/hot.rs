@@ -226,7 +226,7 @@ fn missed<S: Segments>(
     let node = &path.nodes()[visit.node];
     let own =
         |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
-    // If the block has several stops, only the innermost activation's stop is not after a call.
+    // If the block has several stops, all except the innermost activation's stop come after a call.
     let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
         return Ok(None);
     };

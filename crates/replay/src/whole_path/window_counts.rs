@@ -42,7 +42,8 @@ enum Before {
     Node(NodeId),
 }
 
-/// The first node that an activation executes in a window, after executing other nodes before it.
+/// The first node that an activation executes in a window, if it also executed nodes before the
+/// window.
 struct First {
     node: NodeId,
     /// The number of blocks that the window executes before it.
