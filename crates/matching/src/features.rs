@@ -4,8 +4,8 @@
 //! exponential of the weighted sum of its features. The weights make the right candidates as likely
 //! as possible (conditional logit, McFadden 1974). The right candidates come from the line tables
 //! of nine programs at -O2, which the matching itself never reads. These are all programs in the
-//! first table of `docs/CORPUS.md` that are built in several versions, except regex. `bench
-//! fitting` repeats the fit. `docs/lessons/matching.md` reports how well the weights work on
+//! first table of `docs/CORPUS.md` that are built in several versions, except regex.
+//! `bench fitting` repeats the fit. `docs/lessons/matching.md` reports how well the weights work on
 //! programs outside the fit.
 
 use crate::Class;

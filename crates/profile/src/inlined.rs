@@ -11,7 +11,8 @@ use afterimage_program::{Location, demangle};
 
 use crate::{Profile, ProfileError, Scope};
 
-/// The counts of a function that was inlined. Calls to it that were not inlined are not included.
+/// The counts of a function that was inlined. Calls to the function that were not inlined are not
+/// included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedRow {
     /// The function's name, demangled.

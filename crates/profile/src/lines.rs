@@ -20,9 +20,9 @@
 //! an instruction of its line. If control passes through a block with only such a jump, it arrives
 //! at the next block as if it came from the block before the jump. If a line has only jumps
 //! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing any of them
-//! is an arrival. The exception is the head of a loop without a condition, `while (1) {` or `for
-//! (;;) {`. A line whose only code is jumps back to code of a later line has no code and no count.
-//! `OperatorCount::position` and `OperatorCount::passed` contain the results of these rules.
+//! is an arrival. The exception is the head of a loop without a condition, `while (1) {` or
+//! `for (;;) {`. A line whose only code is jumps back to code of a later line has no code and no
+//! count. `OperatorCount::position` and `OperatorCount::passed` contain the results of these rules.
 //!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals. If a block
 //! returns to a line, for example after call arguments on separate lines, `gcov` counts the line

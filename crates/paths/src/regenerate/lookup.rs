@@ -35,8 +35,8 @@ pub(super) const UNKNOWN_PLACE: u32 = 0;
 /// The result of following some bits, packed into a word. A lookup spends most of its time waiting
 /// for memory, so entries are small.
 ///
-/// From the lowest bit, its parts are the kind (3 bits), the number of bits consumed (4), the
-/// number of activations that begin to wait, less one (2), the number of the table for the next
+/// From the lowest bit, the word's parts are the kind (3 bits), the number of bits consumed (4),
+/// the number of activations that begin to wait, less one (2), the number of the table for the next
 /// path (14), the number of blocks executed (16), and the position of the first of these
 /// activations (25).
 #[derive(Clone, Copy)]
