@@ -3,7 +3,7 @@
 /// The number of parts into which a run is divided.
 pub(crate) const WINDOWS: usize = 512;
 
-/// The equally long parts of a run in which something was executed.
+/// The parts of a run in which something was executed. All parts of a run are equally long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Active([u64; WINDOWS / 64]);
 

@@ -13,7 +13,7 @@ use crate::same_code::same_code;
 use crate::set::Set;
 use crate::{Names, Statement, Version};
 
-/// The number of candidates that are kept because of their actions alone.
+/// The number of candidates to keep because of their actions alone.
 const LIKELY: usize = 40;
 
 /// For each statement of the second version, its candidates with their scores.
@@ -30,8 +30,8 @@ pub(crate) struct Both<'v> {
     pub index: Index,
     pub of_a: Structure,
     pub of_b: Structure,
-    /// For each statement of the second version in a function that was paired by its code, its
-    /// counterpart.
+    /// For each statement of the second version, its counterpart, if the statement's function was
+    /// paired by its code.
     pub certain: Vec<Option<u32>>,
     /// Whether each statement of the first version is a counterpart in `certain`.
     pub taken: Vec<bool>,
@@ -157,7 +157,8 @@ impl<'m, 'v> Candidates<'m, 'v> {
         all.retain(|&a| both.may_match(a, self.statement));
     }
 
-    /// Returns the score of a candidate, by the actions of both statements as a whole.
+    /// Returns a candidate's score, computed from the actions of both statements over the whole
+    /// runs.
     pub fn weigh(&self, a: u32) -> f32 {
         let mut sum = 0.0;
         self.tell(a, &mut |feature, x| sum += self.weights.of(feature) * x);

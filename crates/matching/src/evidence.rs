@@ -10,7 +10,7 @@ use crate::{Class, Sketch, Statement};
 /// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Values {
-    /// The values have nothing in common, as far as known.
+    /// The values have nothing in common, as far as the samples show.
     Different,
     /// The relation is unknown, because no element of one sample can be looked up in the other.
     Unknown,
@@ -64,7 +64,7 @@ impl Evidence {
     };
 }
 
-/// The functions of two versions with the same name, as an optional hint.
+/// Pairs of functions with the same name in both versions. They are an optional hint.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// For each function of the second version, the function of the first with the same name.
@@ -170,8 +170,8 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
     }
 }
 
-/// Returns the evidence from equal first values if later values differ. A failing run was right
-/// before it went wrong.
+/// Returns the evidence from values that are equal at first and differ later. A failing run is
+/// correct before it goes wrong.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
     // Many branches are always decided in the same way.
     let told = b.operands.is_none() || !b.values.is_constant();
@@ -215,8 +215,8 @@ pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut
     told(Feature::AddressFound, part(found));
 }
 
-/// Returns the share of elements that occur in both samples, among those with frequencies known in
-/// both.
+/// Returns the share of elements that occur in both samples, among the elements with frequencies
+/// known in both.
 fn part(found: Overlap) -> f32 {
     found.occurring as f32 / found.known.max(1) as f32
 }

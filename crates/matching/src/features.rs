@@ -4,9 +4,9 @@
 //! exponential of the weighted sum of its features. The weights make the right candidates as likely
 //! as possible (conditional logit, McFadden 1974). The right candidates come from the line tables
 //! of nine programs at -O2, which the matching itself never reads. These are all programs in the
-//! first table of `docs/CORPUS.md` that are built in versions, except regex. `bench fitting`
-//! repeats the fit. `docs/lessons/matching.md` reports how well the weights work on programs
-//! outside the fit.
+//! first table of `docs/CORPUS.md` that are built in several versions, except regex.
+//! `bench fitting` repeats the fit. `docs/lessons/matching.md` reports how well the weights work on
+//! programs outside the fit.
 
 use crate::Class;
 
@@ -210,8 +210,8 @@ features! {
     /// The second statement was executed more often than the first. An optimiser hardly ever adds
     /// executions.
     CountMore = [-0.02, 0.24, 0.11, -0.20, -0.33, -0.56, 0.45, 0.65, 0.48, 0.27, 0.12, 0.22],
-    /// The negated share of the parts of the run with the second statement in which the first
-    /// statement was not executed.
+    /// The negated share of parts of the run without the first statement, among the parts in which
+    /// the second statement was executed.
     Together = [0.94, 0.92, 0.87, 1.12, 1.10, 0.99, 0.03, 0.10, 0.00, 0.18, 0.26, -0.01],
     /// The proximity of the first executions in the order of the first version. It is one half if
     /// the places are two statements apart.
@@ -229,25 +229,25 @@ features! {
     NeverTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.10, -0.87, -0.62, -0.99, -0.89, -1.09],
     /// The feature `NeverTogether`, for tests and branches.
     NeverTogetherTest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -0.91, -0.91, -0.91, -0.97, -0.87, -0.91],
-    /// The feature `NeverTogether`, although both statements have the same more than five different
-    /// values, except for their order or an added constant.
+    /// The feature `NeverTogether`, for statements whose values are equal except for their order or
+    /// an added constant. More than five of these values are different.
     NeverTogetherLong = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.72, 1.60, 1.41, 1.52, 1.55, 1.53],
-    /// The share of the second statement's executions in stretches for which the first was executed
-    /// in the same stretch with the same value.
+    /// The share of the second statement's executions for which the first was executed in the same
+    /// stretch with the same value. Executions outside stretches do not count.
     StretchTogether = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.46, 0.04, 0.14, -0.03, 0.14, 0.25],
     /// The feature `StretchTogether`, scaled by the number of different values.
     StretchTelling = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 0.28, 0.37, -0.14, -0.49, 0.58],
-    /// The share of the second statement's executions in stretches for which the first was the
-    /// earliest statement in the stretch with the same value and operator.
+    /// The share of the second statement's executions for which the first was the earliest
+    /// statement in the stretch with the same value and operator.
     StretchEarliest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.77, 1.49, 0.71, 0.42, 0.53, 0.29],
-    /// The share of the second statement's executions in stretches for which the first was the
-    /// latest statement in the stretch with the same value and operator.
+    /// The share of the second statement's executions for which the first was the latest statement
+    /// in the stretch with the same value and operator.
     StretchLatest = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.21, -0.59, 0.54, -0.35, -0.43, 0.27],
-    /// The share of the second statement's executions in stretches for which the first was executed
-    /// between the partners of the previous and the next execution.
+    /// The share of the second statement's executions for which the first was executed between the
+    /// partners of the previous and the next execution.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// The share of the second statement's executions in stretches for which the first was executed
-    /// with the same value between the partners of the previous and the next execution.
+    /// The share of the second statement's executions for which the first was executed with the
+    /// same value between the partners of the previous and the next execution.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
     /// The proximity of the first statement to the place between the partners of the previous and
     /// the next execution. It is one half if the statement is eight executions away.
@@ -286,13 +286,13 @@ features! {
     /// often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
     /// The candidate is already the counterpart of another nearby statement that was executed as
-    /// often. Either it has a better score there, or the second statement has another match so far,
-    /// or none.
+    /// often. Either the candidate has a better score there, or the second statement currently has
+    /// another match or none.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
     /// The candidate is already the counterpart of the previous or the next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],
     /// The share of the function's matches that are in the candidate's function, weighted by their
-    /// evidence. One third counts as all.
+    /// evidence. A share of one third already counts as 1.
     Affinity = [1.69, 1.62, 1.82, 1.76, 1.89, 1.78, 2.53, 2.46, 2.55, 2.51, 2.51, 2.41],
     /// At least a third of the function's matches, weighted by their evidence, are in the
     /// candidate's function.

@@ -1,14 +1,14 @@
 //! Finds corresponding statements of two versions of a program from the actions of their executions
 //! (Zhang and Gupta 2005, section 6.2).
 //!
-//! First, statements are compared by signatures, which are fixed-size [sketches](Sketch) of their
-//! values and addresses, made in one pass. Then they are compared by structure, that is, by the
-//! producers of their operands, the users of their results, and the order in which they are first
-//! executed. Each round uses the matches of the previous round, until nothing changes. Finally,
-//! statements are compared in corresponding [stretches](Region) of both runs.
+//! Matching first compares statements by signatures. A signature is a fixed-size [sketch](Sketch)
+//! of a statement's values and addresses, made in one pass. Matching then compares statements by
+//! structure: the producers of their operands, the users of their results, and the order of their
+//! first executions. Each round uses the matches of the previous round, until nothing changes.
+//! Finally, matching compares statements in corresponding [stretches](Region) of both runs.
 //!
 //! Some functions of the first version [still exist as functions](standing) in the second, and the
-//! others were inlined. Statements of the inlined functions should be distinguished by the
+//! others were inlined. A [`Version`] should distinguish the statements of inlined functions by the
 //! surrounding calls.
 //!
 //! Nothing here depends on WebAssembly. The creator of a [`Version`] decides what a statement is.

@@ -169,9 +169,9 @@ impl<'v> Matcher<'v> {
         found
     }
 
-    /// Matches also by corresponding stretches of both runs. `before` is the matching with which
-    /// the stretches were found. O(statements) per round as before, plus the product of the two
-    /// versions' executions in each stretch.
+    /// Matches by the statements' actions as a whole and by corresponding stretches of both runs.
+    /// `before` is the matching with which the stretches were found. O(statements) per round as
+    /// before, plus the product of the two versions' executions in each stretch.
     pub fn by_regions(&self, regions: &[Region<'_>], before: &Matching) -> Matching {
         self.by_regions_telling(regions, before, None)
     }
@@ -196,10 +196,11 @@ impl<'v> Matcher<'v> {
     }
 
     /// Returns the matching that would result if each statement were matched while all other
-    /// statements have only right matches. `right` decides whether a statement of the second
-    /// version corresponds to a statement of the first. `before` is the matching that led to the
-    /// stretches `regions`, and `found` is the matching that they led to. The result shows how many
-    /// errors are caused only by errors nearby. Takes as long as [`by_regions`](Self::by_regions).
+    /// statements had only right matches. `right` decides whether a statement of the second version
+    /// corresponds to a statement of the first. `before` is the matching with which the stretches
+    /// `regions` were found. `found` is the result of [`by_regions`](Self::by_regions) for them.
+    /// The result shows how many errors are caused only by errors nearby. Takes as long as
+    /// [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
         regions: &[Region<'_>],

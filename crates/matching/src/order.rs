@@ -1,11 +1,11 @@
 //! Uses the order of statements' first executions as evidence.
 //!
-//! Two versions do corresponding things in roughly the same order. Some pairs consist of the only
-//! statements in both versions with a certain sequence of values. These certain pairs tie the times
-//! of one run to the times of the other. Between the ties, time is assumed to pass evenly. A pair
-//! with a single value that may be an address is not used. If equal amounts are allocated again and
-//! again, the n-th allocation in one version may have the address of the (n + k)-th in the other.
-//! Thousands of these wrong pairs then agree with each other.
+//! Two versions do corresponding things in roughly the same order. A pair of statements is certain
+//! if both have the same sequence of values and no other statement in either version has it. The
+//! certain pairs tie the times of one run to the times of the other. Between the ties, time is
+//! assumed to pass evenly. A pair with a single value that may be an address is not used. If equal
+//! amounts are allocated again and again, the n-th allocation in one version may have the address
+//! of the (n + k)-th in the other. Thousands of these wrong pairs then agree with each other.
 
 use rustc_hash::FxHashMap;
 
@@ -117,8 +117,8 @@ impl Order {
 /// statements.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
-/// Returns the times of pairs of statements that are the only statements with their sequence of
-/// values. Pairs with a single value that may be an address are left out.
+/// Returns the times of pairs of statements whose sequence of values no other statement has. Pairs
+/// with a single value that may be an address are left out.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {
@@ -142,8 +142,8 @@ fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     pairs.flatten().collect()
 }
 
-/// Returns a longest subsequence of the pairs that strictly ascends in both (Fredman 1975). O(n log
-/// n).
+/// Returns a longest subsequence of the pairs that strictly ascends in both numbers (Fredman 1975).
+/// O(n log n).
 pub(crate) fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     // At most one of the pairs with equal first numbers can be used.
     pairs.sort_by_key(|&(of_b, of_a)| (of_b, std::cmp::Reverse(of_a)));

@@ -3,9 +3,9 @@
 //! If an optimiser inlines a function, a statement of the optimised version may do only the work
 //! that its counterpart does when called from one place. Over the whole run, the values of the two
 //! statements then say little. But their actions *at the same time* say much. Statements with the
-//! same sequence of values are [anchors](anchors). The k-th execution of one corresponds to the
-//! k-th execution of the other. Between two anchors, there are a few dozen executions of one
-//! version and about a hundred of the other.
+//! same sequence of values are [anchors](anchors). The k-th executions of two anchored statements
+//! correspond. Between two anchors, there are a few dozen executions of one version and about a
+//! hundred of the other.
 
 use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
@@ -22,7 +22,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Stands for no access to memory.
+    /// The address of an execution that does not access memory.
     pub const NO_ADDRESS: u64 = u64::MAX;
 }
 

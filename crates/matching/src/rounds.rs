@@ -19,16 +19,16 @@ use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 const ROUNDS: [u32; 2] = [3, 1];
 /// The maximum number of users or producers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
-/// The least share of a statement's executions in stretches for which a candidate must be executed
-/// with the same value or near its expected place.
+/// A candidate must be executed with the same value, or near its expected place, for at least this
+/// share of a statement's executions in stretches.
 const OFTEN: f32 = 0.2;
 /// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds,
 /// because the place of its execution may be enough.
 const LIKELY_ENOUGH: f32 = 0.5;
-/// Candidates up to this likelihood are left out of the likelihoods, and so of alignments. The best
-/// candidate always stays.
+/// The likelihoods, and so the alignments, leave out candidates with at most this likelihood. The
+/// best candidate always stays.
 const UNLIKELY: f32 = 0.02;
 
 /// Continues from known matches until nothing changes or the limit of rounds is reached, for each
@@ -98,14 +98,14 @@ pub(crate) struct Rounds<'m> {
     /// The evidence from stretches of both runs.
     votes: Option<Votes>,
     stage: Stage,
-    /// For each statement of the second version, the likeliest candidates, with their scores by
-    /// both statements' actions, as a whole and in the stretches.
+    /// For each statement of the second version, the likeliest candidates with their scores. The
+    /// scores come from both statements' actions, as a whole and in the stretches.
     likely: Vec<Vec<(u32, f32)>>,
 }
 
 /// Maps a function of the second version and a function of the first version to a share. It is the
 /// share of the first-named function's matches that are in the other function, weighted by their
-/// evidence. One third counts as all.
+/// evidence. A share of one third already counts as 1.
 pub(crate) type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'m> Rounds<'m> {

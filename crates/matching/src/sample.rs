@@ -92,8 +92,8 @@ impl Sample {
         self.bound
     }
 
-    /// Returns the number of different elements kept. If fewer than 24 elements are kept, these are
-    /// all elements.
+    /// Returns the number of different elements kept. If fewer than 24 elements are kept, the
+    /// sample contains all elements.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }
@@ -103,8 +103,8 @@ impl Sample {
         self.kept == 0
     }
 
-    /// Counts the elements of this multiset that occur in the other, as far as known. O(kept
-    /// elements).
+    /// Counts the elements of this multiset that occur in the other, among the elements with known
+    /// frequencies. O(kept elements).
     pub fn found_in(&self, other: &Self) -> Overlap {
         let theirs = &other.hashes[..other.len()];
         let mut found = Overlap::default();

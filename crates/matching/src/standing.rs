@@ -8,18 +8,18 @@ use crate::evidence::compare;
 use crate::version::Entered;
 use crate::{Matching, Names, Values, Version};
 
-/// The maximum number of functions without a vote that are compared with a function. They are
-/// functions of the same type that were entered equally often.
+/// The maximum number of functions without votes to compare with a function. These functions have
+/// the same type and were entered equally often.
 const MOST: usize = 64;
 /// The factor for the natural logarithm of a candidate's votes. The votes are the number of
 /// statements with counterparts in the candidate.
 const VOTES: f32 = 0.5;
 /// The number added to the votes, so that a function without votes has a score.
 const NO_VOTE: f32 = 0.3;
-/// The score for being entered equally often.
+/// The score if both functions were entered equally often.
 const AS_OFTEN: f32 = 2.0;
-/// The score for being entered less often than the function in the second version. Inlining omits
-/// calls but adds none.
+/// The score if the candidate was entered less often than the function in the second version.
+/// Inlining omits calls but adds none.
 const LESS_OFTEN: f32 = -3.0;
 /// The score for the same type.
 const SAME_TYPE: f32 = 2.0;

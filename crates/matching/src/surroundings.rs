@@ -15,8 +15,8 @@ const SHORTLY: u32 = 12;
 /// The maximum distance between the counterparts of nearby statements. An unoptimised version has
 /// several statements for each optimised statement.
 const APART: u32 = 24;
-/// The largest number of the first version's statements that may share values for these values to
-/// identify a statement.
+/// The number of the first version's statements that may share values without weakening the
+/// evidence. If more statements share them, the evidence shrinks in proportion.
 const COMMON: f32 = 4.0;
 
 /// The numbers of surrounding statements that support a pair, each with the total number.
@@ -143,7 +143,8 @@ impl<'m> Surroundings<'m> {
         if users.0 == users.1 && users.1 > 0 {
             told(Feature::UsersAll, 1.0);
         }
-        // An optimiser moves the decision about a constant to the place where it is chosen.
+        // An optimiser moves a decision that depends on a constant to the place where the constant
+        // is chosen.
         if same_constants < constants.len() {
             told(Feature::ConstantsMore, 1.0);
         }
@@ -212,9 +213,9 @@ impl<'m> Surroundings<'m> {
         (found, sum)
     }
 
-    /// Returns the strength, from 0 to 1, of the evidence that a producer or user of the pair's
-    /// second statement has a counterpart among the producers or users of the first statement. The
-    /// more statements share a common class of values, the less the class counts.
+    /// Returns the strength, from 0 to 1, of the evidence that a producer or user has a counterpart
+    /// among `statements`. These are the producers or users of statement `a`. The more statements
+    /// share a common class of values, the less the class counts.
     fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
         // A value that is computed from itself, such as a counter, is no evidence here.
         let found = related

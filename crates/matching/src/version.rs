@@ -67,7 +67,7 @@ pub struct Statement {
     /// The operator. Equal numbers mean equal operators, in both versions.
     pub operator: u64,
     /// The values that the statement computed, wrote or used for a decision. For tests and
-    /// branches, whether each decision equals the first, so that a condition and its negation are
+    /// branches, whether each decision equals the first, so that a condition and its negation look
     /// the same.
     pub values: Box<Sketch>,
     /// For tests and branches, the compared values, which say more than the decisions.
@@ -82,7 +82,7 @@ pub struct Statement {
     /// The statement's position in the function's code, which is the same in functions of equal
     /// code. It is [`INLINED`](Self::INLINED) if the statement counts as inlined there.
     pub ordinal: u32,
-    /// The number of calls through which the statement is executed and that count as inlined.
+    /// The number of calls around the statement that count as inlined.
     pub depth: u32,
     /// The time of the first execution.
     pub first: u64,
@@ -90,7 +90,8 @@ pub struct Statement {
     pub last: u64,
     /// The parts of the run in which the statement was executed.
     pub active: Active,
-    /// All known origins of the statement's operands, through copies, without repetition.
+    /// All known origins of the statement's operands, without repetition. Copies do not count as
+    /// origins.
     pub producers: Box<[Producer]>,
     /// For a load, the stores that wrote its data, directly or through copies, ascending. Each
     /// comes with the strength of the link, from 1 (direct) down to 0.

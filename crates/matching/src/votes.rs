@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version};
 
-/// A number from 0 to 1, or a sum of these numbers. The representation is fixed-point, so that sums
+/// A number from 0 to 1, or a sum of such numbers. The representation is fixed-point, so that sums
 /// do not depend on the order in which threads add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Parts(u64);
@@ -160,8 +160,8 @@ struct Column {
 struct Room {
     table: Table,
     columns: Vec<Column>,
-    /// The statements of the first version in the stretch. `locals` holds each statement's position
-    /// in this list.
+    /// The statements of the first version in the stretch. `locals` contains each statement's
+    /// position in this list.
     statements: Vec<u32>,
     locals: FxHashMap<u32, u32>,
     /// For each statement in the stretch, its score as a likely candidate.

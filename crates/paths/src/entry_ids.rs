@@ -1,5 +1,5 @@
-//! Identifies the callee of a call through a table. Functions that a table may hold write their
-//! number when they are entered.
+//! Identifies the callee of a call through a table. Each function that a table may contain writes
+//! its number on entry.
 
 use std::collections::HashMap;
 

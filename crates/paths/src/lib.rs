@@ -2,8 +2,8 @@
 //!
 //! A run can record its path in two ways. It writes witnesses on edges (Ball and Larus, "Optimally
 //! Profiling and Tracing Programs", 1992, section 4), or path numbers (Ball and Larus, "Efficient
-//! Path Profiling", 1996). The crate does no input or output. It computes a plan and, from the bits
-//! that a run wrote, the sequence of the run's paths.
+//! Path Profiling", 1996). The crate does no input or output. Before a run, it computes a plan.
+//! From the bits that the run wrote, it computes the sequence of the run's paths.
 
 mod entry_ids;
 mod numbering;

@@ -20,15 +20,17 @@ use crate::width_of;
 /// The rules for cutting paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuts {
-    /// A vertex through which more paths than this lead to their ends is a start.
+    /// A vertex is a start if more than this number of paths lead from it to their ends.
     pub through: u64,
-    /// A vertex is a start if each of its predecessors leads to it in at most one of this many
-    /// cases. Rare code then does not lengthen the numbers of frequent paths. 0 disables this rule.
+    /// A vertex is a start if each of its predecessors continues to it in at most one of this many
+    /// executions. Rare code then does not lengthen the numbers of frequent paths. 0 disables this
+    /// rule.
     pub rare: f64,
-    /// Whether paths end where a loop is left, unless only one path continues from there.
+    /// Whether a path ends where it leaves a loop, unless only one path continues from there.
     pub loop_exits: bool,
-    /// A vertex is a start if this shortens the numbers of other paths by a bit and these paths
-    /// rarely reach the vertex. At most one path in this many may reach it. 0 disables this rule.
+    /// A vertex becomes a start if the numbers of other paths then need one bit less and these
+    /// paths rarely reach the vertex. At most one path in this many may reach it. 0 disables this
+    /// rule.
     pub shorter: f64,
 }
 
@@ -43,7 +45,7 @@ impl Default for Cuts {
     }
 }
 
-/// The number of rounds in which starts are added to shorten numbers. Each new start changes the
+/// The maximum number of rounds that add starts to shorten numbers. Each new start changes the
 /// numbers of all paths through it.
 const ROUNDS: usize = 3;
 

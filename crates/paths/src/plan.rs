@@ -133,8 +133,8 @@ fn at_start(
     })
 }
 
-/// Returns the step for the value that an edge adds. Dispatch vertices have no code, so their edges
-/// also take the steps of the vertices.
+/// Returns the step for the value that an edge adds. A dispatch vertex has no code, so its edges
+/// also reserve its bits.
 fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
     let graph = &cfg.graph;
     let from = graph.from(edge);

@@ -127,7 +127,7 @@ pub struct Regenerator<'a> {
 /// The next action.
 enum Next {
     Go,
-    /// A call by the host that is not known yet.
+    /// A call by the host, which is not known yet.
     Idle,
     /// Nothing, because the run ended in the call that was reached.
     End,
@@ -184,7 +184,7 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// Processes one path, or the beginning or end of an activation. `last` holds the activations
+    /// Processes one path, or the beginning or end of an activation. `last` lists the activations
     /// at the end of the run, if the end may be near.
     #[inline]
     fn step<S: Sink>(
@@ -254,8 +254,7 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Handles a call, which begins now, or when the bits that the callee writes first have
-    /// arrived.
+    /// Handles a call. The call begins now, or when the callee's first bits have arrived.
     #[inline]
     fn reach<S: Sink>(
         &mut self,
@@ -293,8 +292,8 @@ impl<'a> Regenerator<'a> {
         Ok(Next::Go)
     }
 
-    /// Continues the innermost activation after a call has returned. If an activation has nothing
-    /// to do after its call, it also ends.
+    /// Continues the innermost activation after a call has returned. An activation that has nothing
+    /// left to do after its call also ends.
     #[inline]
     fn resume<S: Sink>(&mut self, sink: &mut S) {
         self.current = self.outer.pop();

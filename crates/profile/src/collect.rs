@@ -173,7 +173,7 @@ impl Profile<'_> {
     }
 
     /// Returns one row per predicate, ascending by function and then by block. A predicate is a
-    /// block that ends with `if`, `br_table`, or `br_if` and the like.
+    /// block that ends with `if`, `br_table`, or a kind of `br_if`.
     pub fn branch_rows(&self, scope: &Scope) -> Result<Vec<BranchRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

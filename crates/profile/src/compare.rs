@@ -43,7 +43,7 @@ pub struct Comparison {
     pub left_out: LeftOut,
     /// The sums over each program.
     pub totals: [Totals; 2],
-    /// The order of the rows. `None` stands for the order of descending ratios.
+    /// The order of the rows. `None` means that ratios descend.
     pub sort: Option<Sort>,
     /// Whether functions are matched by name, because the programs differ.
     pub by_name: bool,
@@ -93,7 +93,7 @@ impl<R: Measured> Pair<R> {
         self.both(R::measure)
     }
 
-    /// Returns a number of the row in each profile, or 0 for a missing row.
+    /// Returns a number from each profile's row, or 0 for a missing row.
     pub fn both(&self, of: impl Fn(&R) -> u64) -> [u64; 2] {
         let [a, b] = &self.rows;
         [a, b].map(|row| row.as_ref().map_or(0, &of))

@@ -38,7 +38,7 @@ pub enum ProfileError {
         /// are still in the block.
         left: u64,
     },
-    /// The operators of a block's open frames are incomplete, or too many are listed.
+    /// The operators of a block's open frames are not all listed, or too many are listed.
     #[error(
         "{block} of {function} holds {open} frames at the end, but the operators of {listed} frames are known"
     )]

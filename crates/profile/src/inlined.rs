@@ -1,7 +1,7 @@
 //! Counts the instructions of functions that the compiler inlined.
 //!
-//! An inlined call has no entry that could be counted: the optimiser merges, moves and duplicates
-//! its instructions. Each instruction names the functions it comes from, however, so the number of
+//! An inlined call has no entry to count, because the optimiser merges, moves and duplicates its
+//! instructions. However, each instruction names the functions that it comes from, so the number of
 //! executed instructions is exact.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,8 @@ use afterimage_program::{Location, demangle};
 
 use crate::{Profile, ProfileError, Scope};
 
-/// The counts of a function that was inlined. Its calls that were not inlined are not included.
+/// The counts of a function that was inlined. Calls to the function that were not inlined are not
+/// included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedRow {
     /// The function's name, demangled.

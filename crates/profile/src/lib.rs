@@ -1,9 +1,9 @@
-//! Derives exact profiles, and resolves places as people write them.
+//! Derives exact profiles, and resolves the names of places, such as `file.c:42`.
 //!
 //! The input is the exact counts of edges ([`afterimage_ids::Counts`]). [`Profile`] derives from
-//! them the counts of blocks, instructions, source lines, branches and calls. [`Report`] is the
-//! answer to one question about a profile, which `present` writes. [`location`] and [`Resolver`]
-//! read places as people write them.
+//! them the counts of blocks, instructions, source lines, branches and calls. A [`Report`] answers
+//! one question about a profile. The crate `present` writes it. [`location`] and [`Resolver`] read
+//! places as people write them.
 
 pub mod body;
 mod collect;

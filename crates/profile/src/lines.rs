@@ -10,19 +10,19 @@
 //!   begins with a loop, or an exception's dispatch to its handler.
 //!
 //! So control arrives at `while (*p) p++;`, written on one line, once per iteration. If the body of
-//! a loop is on later lines, control arrives at its `for (…; …; i++)` once, and again after each
-//! execution of the body. If a loop can iterate both with and without leaving its line, both kinds
-//! of arrivals count.
+//! a loop is on later lines, control arrives at its `for (…; …; i++)` once. It arrives again
+//! after each execution of the body. If a loop can iterate both with and without leaving its line,
+//! both kinds of arrivals count.
 //!
 //! A jump (`br`) is passed over if its line has other code in the function. Compilers give the jump
 //! at the end of an arm the line of its `if`, and the jump at the end of a loop the line of its
 //! `while`. A reader of the source does not arrive there a second time. However, the jump counts as
 //! an instruction of its line. If control passes through a block with only such a jump, it arrives
 //! at the next block as if it came from the block before the jump. If a line has only jumps
-//! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing one is an
-//! arrival. The exception is the head of a loop without a condition, `while (1) {` or `for (;;) {`.
-//! A line whose only code is jumps back to code of a later line has no code and no count.
-//! `OperatorCount::position` and `OperatorCount::passed` hold the results of these rules.
+//! (`break;`, `continue;`, `goto end;`, `} else {`), they are its code, and executing any of them
+//! is an arrival. The exception is the head of a loop without a condition, `while (1) {` or
+//! `for (;;) {`. A line whose only code is jumps back to code of a later line has no code and no
+//! count. `OperatorCount::position` and `OperatorCount::passed` contain the results of these rules.
 //!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals. If a block
 //! returns to a line, for example after call arguments on separate lines, `gcov` counts the line

@@ -7,9 +7,9 @@
 //!                  offset in the module                  start of the function's body; func+0 is
 //!                                                        the first one, after the locals
 //! ```
-//! Each place may end in `#K` or `#last`, which select its K-th execution, from 1, or its last.
-//! Rust names contain `#` and `:` (`run::{closure#0}`), so these characters have a meaning only at
-//! the very end. A string that is a function's whole name means that function.
+//! A place may end in `#K` or `#last`. They select its K-th execution, counted from 1, or its last
+//! execution. Rust names contain `#` and `:` (`run::{closure#0}`), so these characters have a
+//! meaning only at the very end. A string that is a function's whole name means that function.
 
 use std::str::FromStr;
 

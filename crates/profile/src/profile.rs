@@ -72,8 +72,8 @@ pub struct FunctionProfile {
 }
 
 impl<'a> Profile<'a> {
-    /// Derives the profile of a run. `stops` holds one element for each activation that was open at
-    /// the end, in any order.
+    /// Derives the profile of a run. `stops` contains one element for each activation that was open
+    /// at the end, in any order.
     ///
     /// O(size of the graphs and of the bodies that were executed).
     ///

@@ -17,9 +17,9 @@ pub struct PrologueEnd {
 
 /// Finds the end of a function's prologue as debuggers do. The end is at the function's first row
 /// of the line table that marks a prologue's end, or otherwise at the function's second row.
-/// Returns `None` if the line table does not cover the function. Also returns `None` if the way to
-/// this row contains a branch or a call, because an activation may then take another way. O(log
-/// rows + size of the body).
+/// Returns `None` if the line table does not cover the function. Also returns `None` if a branch or
+/// a call comes before this row, because an activation may then go elsewhere. O(log rows + size of
+/// the body).
 ///
 /// # Errors
 /// If the module's bytes do not match the program.
@@ -53,8 +53,8 @@ pub fn prologue_end(
     Ok(blocks.map(|blocks| PrologueEnd { blocks, op }))
 }
 
-/// Returns the number of blocks executed before a block that every activation reaches first,
-/// without a branch.
+/// Returns the number of blocks executed before a block that every activation reaches without a
+/// branch.
 fn straight(function: &Function, block: BlockId) -> Option<u64> {
     let cfg = &function.cfg;
     let mut at = cfg.graph.root();

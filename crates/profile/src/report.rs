@@ -259,7 +259,7 @@ impl Rows {
 }
 
 impl LeftOut {
-    /// Keeps the rows that are shown, unless there are none. Adds up the others.
+    /// Keeps the rows that are shown, unless there are none. Adds up the other rows.
     fn keep<R>(
         &mut self,
         rows: &mut Vec<R>,

@@ -50,7 +50,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns the same resolver, but sends remarks to `remarks`.
+    /// Makes the resolver send its remarks to `remarks`.
     #[must_use]
     pub fn heard_by(self, remarks: Option<&'a dyn Remarks>) -> Self {
         Self { remarks, ..self }
@@ -60,7 +60,7 @@ impl<'a> Resolver<'a> {
     /// whole name always means this function.
     ///
     /// The first query of each kind indexes the names or lines. Later queries take time logarithmic
-    /// in the number of functions, and linear in the bodies to which the text leads.
+    /// in the number of functions, and linear in the size of the bodies that the text names.
     ///
     /// # Errors
     /// If the text is not a location in this program. For an unknown name or line, the error names
@@ -91,7 +91,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// Returns the error for a string that has neither the form of a place nor the name of a
+    /// Returns the error for a string that neither has the form of a place nor is the name of a
     /// function. The error is `unknown` if the text looks like a name.
     fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
         let whole = || text.to_owned();

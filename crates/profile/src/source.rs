@@ -73,10 +73,10 @@ pub trait Source {
         }
     }
 
-    /// Returns the declaration of the function whose body holds this offset.
+    /// Returns the declaration of the function whose body contains this offset.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
 
-    /// Returns the place of the debug information if the module contains none.
+    /// Returns the reason why the module has no debug information.
     fn missing(&self) -> NoDebug {
         NoDebug::Nowhere
     }
@@ -92,7 +92,7 @@ pub trait Source {
         Vec::new()
     }
 
-    /// Returns the calls into which the operator at this offset was inlined, the innermost first.
+    /// Returns the inlined calls around the operator at this offset, the innermost first.
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let _ = offset;
         Vec::new()

@@ -77,7 +77,7 @@ pub fn instructions(
     Ok(sum)
 }
 
-/// Lists all operators of a body in order in `into`.
+/// Writes all operators of a body into `into`, in order.
 pub fn operators(
     function: &Function,
     body: &[Decoded],
@@ -102,7 +102,7 @@ pub fn operators(
     }
 }
 
-/// Lists all operators of a body in order in `into`, with only their positions. O(operators +
+/// Writes all operators of a body into `into`, in order, with only their positions. O(operators +
 /// edges).
 pub fn positions(
     function: &Function,

@@ -128,9 +128,9 @@ impl Profile<'_> {
         Ok(costs)
     }
 
-    /// Returns the number of instructions that are charged for the last block of the run but were
-    /// not executed, and the line charged with them. `stops` lists the open activations, the
-    /// innermost first.
+    /// Returns the number of instructions that are charged for the run's last block but were not
+    /// executed. Also returns the line to which they are charged. `stops` lists the open
+    /// activations, the innermost first.
     ///
     /// # Errors
     /// As for [`Profile::operators`].

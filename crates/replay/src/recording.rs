@@ -1,4 +1,4 @@
-//! Opens a recording, and keeps its parts.
+//! Opens a recording, and caches its parts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -149,8 +149,8 @@ impl Recording {
     }
 
     /// Uses stretches instead of stored values, and builds each stretch when an answer needs it.
-    /// The path must consist of the stretches. Builds at most one in `share` of all stretches, plus
-    /// a few more, or any number if `share` is 0. `watch` executes stretches again to find the
+    /// The path must consist of the stretches. Builds at most one stretch in `share`, plus a few
+    /// more. If `share` is 0, there is no limit. `watch` executes stretches again to find the
     /// writer of a byte. Values or stretches that are already in use stay in use. Returns `false`
     /// if the file has no snapshots, or if its snapshots or written lines do not belong to the
     /// stretches.
@@ -231,7 +231,7 @@ impl Recording {
         Ok(again)
     }
 
-    /// Returns the boundary log, which is the data that the host passed to the program, in order.
+    /// Returns the boundary log. It lists, in order, the data that the host passed to the program.
     ///
     /// # Errors
     /// If the log is damaged.

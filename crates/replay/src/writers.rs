@@ -9,7 +9,7 @@ use afterimage_machine::{LINE, WatchedBytes, WrittenLines, WrittenLinesError};
 
 /// Executes the first stretches of the run again, and reports the bytes that they write in the
 /// region around an address. The first argument lists the readings of the stop clock at which the
-/// stretches end. The others are the index of the memory, and the address.
+/// stretches end. The other arguments are the index of the memory, and the address.
 pub type WatchFn = Box<
     dyn Fn(&[u64], u32, u64) -> Result<WatchedBytes, Box<dyn Error + Send + Sync>> + Send + Sync,
 >;

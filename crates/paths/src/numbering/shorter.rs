@@ -11,7 +11,7 @@ use afterimage_program::{BlockEnd, Cfg};
 
 use crate::width_of;
 
-/// The maximum number of vertices that are examined on the paths from a start.
+/// The maximum number of vertices to examine on the paths from a start.
 const REACH: usize = 256;
 
 /// Finds vertices that should be starts, at most one per start. At most one path in `seldom`
@@ -56,10 +56,10 @@ pub(super) fn starts(
 
 /// The vertices on the paths from a start.
 struct Region {
-    /// The vertices, in an order in which edges lead forward.
+    /// The vertices in topological order.
     vertices: Vec<BlockId>,
-    /// For each vertex, whether it is in the region. For these vertices, `ways` holds the number of
-    /// paths that lead to them.
+    /// For each vertex, whether it is in the region. For these vertices, `ways` contains the number
+    /// of paths that lead to them.
     inside: Vec<bool>,
     ways: Vec<u64>,
 }

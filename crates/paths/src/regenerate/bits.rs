@@ -2,7 +2,7 @@
 
 use super::RegenerateError;
 
-/// The words that the probes write. Below its highest set bit, a word holds numbers in sequence,
+/// The words that the probes write. Below its highest set bit, a word contains numbers in sequence,
 /// the first at the top. No number crosses a word's end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {

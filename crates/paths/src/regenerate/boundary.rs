@@ -1,5 +1,5 @@
-//! Continues to a boundary, which is a moment between two paths when the run has written all bits
-//! of the earlier paths.
+//! Continues to a boundary. This is a moment between two paths at which the run has written all
+//! bits of the earlier paths.
 
 use afterimage_ids::{BlockId, FuncId};
 
@@ -21,7 +21,7 @@ pub struct Boundary {
 }
 
 impl Regenerator<'_> {
-    /// Continues to a boundary, at which the words fed so far end.
+    /// Continues to the boundary at which the words fed so far end.
     ///
     /// The first state that agrees with the boundary is the right state, as at the end of a run.
     /// After the last bits, everything is determined, and no state recurs.

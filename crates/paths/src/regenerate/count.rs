@@ -68,8 +68,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.host_call(function);
     }
 
-    /// Returns the number of blocks executed so far. A path that takes no bits may be counted only
-    /// when more bits arrive.
+    /// Returns the number of blocks executed so far. A path without bits may be counted late, when
+    /// more bits arrive.
     pub fn time(&self) -> u64 {
         self.run.time
     }
@@ -83,8 +83,8 @@ impl<'a, T: Tally> Counter<'a, T> {
         self.run.current.is_some() || self.looks.start(self.place).is_some()
     }
 
-    /// Passes the tally all paths executed since the previous `take`. Returns the tally, and the
-    /// number of activations that were open then and still are. Time: O(distinct table entries used
+    /// Passes to the tally all paths executed since the previous `take`. Returns the tally, and the
+    /// number of activations that have been open since then. Time: O(distinct table entries used
     /// since then).
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     /// Runs `go_on` without tables, and tracks the smallest number of open activations. Within a
-    /// step, activations end before others begin.
+    /// step, activations end before new activations begin.
     fn watched<R>(
         &mut self,
         go_on: impl FnOnce(&mut Regenerator<'a>, &mut Watched<'_, T>) -> R,
@@ -241,7 +241,7 @@ impl<'a, T: Tally> Counter<'a, T> {
     }
 
     /// Records that the innermost activation begins to wait. `before` is the number of blocks
-    /// executed before the look.
+    /// executed before the lookup.
     #[inline]
     fn wait(&mut self, mut at: Activation, before: u64) {
         at.entered = self.entered;

@@ -9,14 +9,14 @@ use super::stack::{Activation, LEAVES, NOWHERE};
 use super::tables::{PathEnd, Tables, Target};
 use super::{RegenerateError, Sink};
 
-/// The number of bits that one look reads. Seven or nine bits make counting slower.
+/// The number of bits that one lookup reads. Seven or nine bits make counting slower.
 const BITS: u32 = 8;
 /// The number of entries of a table. There is one for each number of bits up to [`BITS`] and each
 /// value of these bits.
 const TABLE: usize = 2 << BITS;
-/// The maximum number of calls that one look may enter.
+/// The maximum number of calls that one lookup may enter.
 const DEEP: usize = 4;
-/// The maximum number of paths that one look may follow. Paths without bits could cycle forever.
+/// The maximum number of paths that one lookup may follow. Paths without bits could cycle forever.
 const FAR: usize = 64;
 
 /// A start gets a table after this many visits. Most starts are visited less often, and would take
@@ -25,19 +25,20 @@ const WARM: u32 = 16;
 /// The maximum number of entries of all tables together, which take 128 MiB.
 const MOST: usize = 1 << 23;
 
-/// The maximum length of the lists of paths, at which they take 64 MiB. Beyond it, the lists are
-/// rebuilt.
+/// The maximum total length of the lists of paths. At this length, the lists take 64 MiB. Beyond
+/// it, they are rebuilt.
 const MOST_NODES: usize = 1 << 24;
 
 /// The place of the table for unknown starts.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
-/// The result of following some bits, packed into a word. A look-up waits for little else than for
-/// memory, so entries are small.
+/// The result of following some bits, packed into a word. A lookup spends most of its time waiting
+/// for memory, so entries are small.
 ///
-/// From the lowest bit: the kind (3 bits), the number of bits consumed (4), the number of
-/// activations that begin to wait, less one (2), the number of the table for the next path (14), the
-/// number of blocks executed (16), and the position of the first of these activations (25).
+/// From the lowest bit, the word's parts are the kind (3 bits), the number of bits consumed (4),
+/// the number of activations that begin to wait, less one (2), the number of the table for the next
+/// path (14), the number of blocks executed (16), and the position of the first of these
+/// activations (25).
 #[derive(Clone, Copy)]
 pub(super) struct Look(u64);
 
@@ -51,9 +52,9 @@ struct Parts {
     site: usize,
 }
 
-/// The maximum number of blocks of a look.
+/// The maximum number of blocks of a lookup.
 const MOST_BLOCKS: u32 = (1 << 16) - 1;
-/// The maximum number of activations that all looks together list.
+/// The maximum number of activations that all lookups together list.
 const MOST_SITES: usize = 1 << 25;
 
 impl Look {
@@ -103,7 +104,8 @@ impl Look {
         (self.0 >> 23) as u32 & MOST_BLOCKS
     }
 
-    /// Returns the positions of the activations that begin to wait, if the look enters a function.
+    /// Returns the positions of the activations that begin to wait, if the lookup enters a
+    /// function.
     #[inline]
     fn sites(self) -> Range<usize> {
         let first = (self.0 >> 39) as usize;
@@ -132,8 +134,8 @@ pub(super) enum Kind {
 #[derive(Clone, Copy)]
 struct Entry {
     look: Look,
-    /// The number of uses since the last report, if paths are counted. It is beside the look, so
-    /// that counting does not wait for memory again.
+    /// The number of uses since the last report, if paths are counted. It is stored beside the
+    /// lookup, so that counting does not wait for memory again.
     used: u64,
 }
 
@@ -155,7 +157,7 @@ pub(super) struct LookupTables {
     entries: Vec<Entry>,
     /// The function and the start of each table.
     starts: Vec<(u32, u32)>,
-    /// The activations that begin to wait, grouped by look.
+    /// The activations that begin to wait, grouped by lookup.
     sites: Vec<Activation>,
     /// The entries used since the last report.
     met: Vec<u32>,
@@ -253,8 +255,8 @@ impl LookupTables {
         Ok(())
     }
 
-    /// Returns the state in which a look begins at the start with the table at `place`. The look
-    /// reads the `bits` bits of `value`. Returns `None` if no start has this table.
+    /// Returns the state in which a lookup begins at the start with the table at `place`. The
+    /// lookup reads the `bits` bits of `value`. Returns `None` if no start has this table.
     fn way(&self, place: u32, value: u32, bits: u32) -> Option<Way> {
         let (function, start) = self.start(place)?;
         Some(Way {
@@ -277,8 +279,8 @@ impl LookupTables {
         (place as usize + (1 << bits) + value, bits)
     }
 
-    /// Returns the activations that begin to wait in a look that enters a function. Their `called`
-    /// counts blocks from the look's beginning.
+    /// Returns the activations that begin to wait in a lookup that enters a function. Their
+    /// `called` field counts blocks from the lookup's beginning.
     #[inline]
     pub(super) fn sites(&self, look: Look) -> &[Activation] {
         &self.sites[look.sites()]
@@ -414,7 +416,7 @@ enum TableState {
 /// The outcome of following a path.
 enum Step {
     On,
-    /// The activation with which the look began has returned.
+    /// The activation with which the lookup began has returned.
     Leave,
     /// The path needs more bits, or a step that the tables do not cover.
     End,
@@ -422,7 +424,7 @@ enum Step {
     Later,
 }
 
-/// The progress of a look.
+/// The progress of a lookup.
 struct Way {
     value: u32,
     left: u32,

@@ -59,7 +59,7 @@ const DENSE: usize = 1 << 12;
 struct Start {
     block: BlockId,
     width: u8,
-    /// The place of the start's look-up table, if paths are being counted.
+    /// The place of the start's lookup table, if paths are being counted.
     place: u32,
     dense: Vec<u32>,
     sparse: std::collections::HashMap<u32, u32>,
@@ -133,12 +133,12 @@ impl<'a> Tables<'a> {
         (function as usize) < self.functions.len()
     }
 
-    /// Returns a type, if the program has it.
+    /// Returns the type, if the program has it.
     pub(super) fn ty(&self, ty: TypeId) -> Option<TypeId> {
         self.program.types.is_valid(ty).then_some(ty)
     }
 
-    /// Returns the place of a start's look-up table, or `None` if the start is invalid.
+    /// Returns the place of a start's lookup table, or `None` if the start is invalid.
     pub(super) fn place(&mut self, function: u32, start: u32) -> Option<&mut u32> {
         let table = self.function(function);
         table.starts.get_mut(start as usize).map(|s| &mut s.place)
@@ -146,14 +146,14 @@ impl<'a> Tables<'a> {
 
     #[inline]
     pub(super) fn width(&self, function: u32, start: u32) -> u8 {
-        // An invalid start has been refused when its path was looked up.
+        // An invalid start was refused when its path was looked up.
         self.functions[function as usize]
             .as_ref()
             .and_then(|f| f.starts.get(start as usize))
             .map_or(0, |s| s.width)
     }
 
-    /// Returns the path from a start that has this number.
+    /// Returns the path that begins at a start and has this number.
     #[inline]
     pub(super) fn path<S: Sink>(
         &mut self,
@@ -206,8 +206,8 @@ impl<'a> Tables<'a> {
         Ok(path)
     }
 
-    /// Defines the path that was walked last, or the rest of it after [`shorten`](Self::shorten).
-    /// `end` says how the path ends, if it was walked to its end.
+    /// Defines the path that was walked last, or the part of it that [`shorten`](Self::shorten)
+    /// kept. `end` says how the path ends, if it was walked to its end.
     pub(super) fn define<S: Sink>(
         &mut self,
         function: u32,

@@ -1,4 +1,4 @@
-//! Saves a moment of a run from which reading its bits can continue.
+//! Saves a run's state, so that reading its bits can continue from there.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, TypeId};
 use afterimage_program::Program;
@@ -87,7 +87,7 @@ impl<'a> Regenerator<'a> {
     }
 
     /// Returns the run's position after the words fed so far. The last word must be complete. The
-    /// result is the given boundary if the run reaches it, and otherwise another place.
+    /// result is `said` if the run reaches that waypoint, and otherwise another waypoint.
     ///
     /// # Errors
     /// Returns an error if the words do not continue the run.
@@ -115,8 +115,8 @@ impl<'a> Regenerator<'a> {
         }
     }
 
-    /// Begins a call that waits for bits that it does not need. Because more bits follow, the call
-    /// has begun.
+    /// Begins a pending call whose callee writes no bits on entry. The call has certainly begun if
+    /// more bits follow.
     fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
         let (None, Some((target, caller))) = (self.current, self.pending) else {
             return Ok(());

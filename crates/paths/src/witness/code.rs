@@ -19,7 +19,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Returns the code with these tokens, which may be in any order and repeated.
+    /// Returns the code with these tokens. They may be in any order, with repetitions.
     pub(super) fn new(mut tokens: Vec<Token>) -> Self {
         tokens.sort_unstable_by_key(|t| (t.width, t.value));
         tokens.dedup();

@@ -4,17 +4,17 @@ use afterimage_ids::{BlockId, EdgeId, EntityRef};
 
 use super::{Placement, TraceGraph};
 
-/// The number of backward steps per edge of the graph, from witnesses to the branches from which
-/// they can be the next witness. Beyond this limit, each witness gets its own colour.
+/// The number of steps allowed per edge of the graph. The steps lead from each witness back to the
+/// branches after which it can be the next witness. Beyond the limit, each witness gets its own
+/// colour.
 const WORK_PER_EDGE: usize = 64;
 
-/// The minimum number of steps, whatever the number of edges.
+/// The number of steps allowed in addition, for any number of edges.
 const LEAST_WORK: usize = 1 << 20;
 
 /// Colours greedily, so that witnesses that a branch reaches silently through different edges get
-/// different colours. The heaviest witnesses come first, and each takes the smallest possible
-/// colour, so that much of the weight has few colours. Returns the colours by edge. Time:
-/// near-linear.
+/// different colours. The heaviest witnesses come first. Each takes the smallest possible colour,
+/// so a few colours cover most of the weight. Returns the colours by edge. Time: near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub(super) fn colours(

@@ -87,7 +87,7 @@ struct Trial<'v, 'g> {
 }
 
 impl Trial<'_, '_> {
-    /// Returns whether the edge need not write, or `None` if the search takes too long.
+    /// Returns whether the edge can be silent, or `None` if the search takes too long.
     fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
         self.work = WORK;
         let (view, graph) = (self.view, self.view.graph());
@@ -127,8 +127,8 @@ impl Trial<'_, '_> {
         }
         backwards(view, placement, &mut self.meeting, &mut self.work)?;
         // A branch before the edge has one silent path to the edge. If another path from the branch
-        // meets a vertex after the edge, there is a diamond. If one path leads to both, the paths
-        // diverge later.
+        // meets a vertex after the edge, there is a diamond. If an edge out of the branch leads to
+        // both, its paths diverge later, at another branch.
         for &p in self.before.list.iter().filter(|&&p| view.is_branch(p)) {
             for &out in graph.out_edges(p) {
                 self.work = self.work.checked_sub(1)?;

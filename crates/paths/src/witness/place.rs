@@ -8,7 +8,7 @@ use super::{Placement, TraceGraph, blockers, chords, delete_hot};
 /// spanning tree of the rest, minus the witnesses that distinguish nothing. Time: O(E log E), plus
 /// constant time for every witness.
 ///
-/// `weight` holds the cost of a witness on each edge.
+/// `weight` contains the cost of a witness on each edge.
 pub fn place(view: &TraceGraph<'_>, weight: &[f64]) -> Placement {
     let mut placement = Placement::new(view.graph(), []);
     blockers(view, &mut placement);

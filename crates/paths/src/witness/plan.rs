@@ -10,7 +10,7 @@ use crate::steps::{Written, place as place_steps};
 use crate::writers::Writers;
 use crate::{EntryIds, Spot, Step};
 
-/// Heuristic weights are raised to this power before codes are derived from them, so that edges
+/// The exponent applied to heuristic weights before codes are derived from them. With it, edges
 /// that are assumed to be rare do not get overlong codes. On eight real programs, this takes 5 %
 /// fewer bits than the unchanged weights.
 const GUESSES: f64 = 0.6;
@@ -60,7 +60,7 @@ impl FunctionWitnesses {
         edges.map(|(&(edge, token), &group)| (edge, token, group))
     }
 
-    /// Returns the token that the function writes when any caller enters it, before its root.
+    /// Returns the token that the function writes on entry from any caller, before its root.
     pub fn entry(&self) -> Option<Token> {
         self.entry
     }

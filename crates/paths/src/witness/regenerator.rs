@@ -50,7 +50,7 @@ enum Progress {
 }
 
 /// Regenerates the path of a run from its tokens, piece by piece. This is `regenerate` of Ball and
-/// Larus 1992, Figure 7, with a stack (section 4.2) and tables. Time: O(1) for every stretch of
+/// Larus 1992, Figure 7, with a stack (section 4.2) and tables. Time: O(1) for every sequence of
 /// blocks without a decision.
 #[derive(Debug)]
 pub struct Regenerator<'a> {

@@ -33,7 +33,7 @@ pub(super) enum Leads {
 /// The way in which control continues at the end of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Only one edge leads on.
+    /// Control can follow only this edge.
     Next(EdgeId),
     /// A token of this code selects the edge. If there is no code, every edge leads to the end of
     /// the run.
@@ -57,7 +57,7 @@ pub(super) enum Target {
     Table(TypeId),
 }
 
-/// The blocks from a vertex on, as long as only one silent edge leads on.
+/// The blocks from a vertex on, as long as control can follow only one edge, which is silent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     start: u32,

@@ -28,8 +28,8 @@ pub struct Bodies<'a> {
 }
 
 impl<'a> Bodies<'a> {
-    /// Creates a reader for the bodies of a program. `module` has the bytes from which the program
-    /// was parsed.
+    /// Creates a reader for the bodies of a program. `module` contains the bytes from which the
+    /// program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,

@@ -1,5 +1,5 @@
-//! Keeps the beginning of an expression at a place. Looking up a variable takes far longer than
-//! reading it.
+//! Caches the beginning of an expression at a place, because looking up a variable takes far longer
+//! than reading it.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;

@@ -13,7 +13,7 @@ pub struct Call {
     /// The time of the activation's first block.
     pub entered: u64,
     /// The time of the activation's current block. For the innermost activation, this is the block
-    /// of the moment. For the others, it is the block of the pending call.
+    /// of the moment. For the other activations, it is the block of the pending call.
     pub time: u64,
 }
 

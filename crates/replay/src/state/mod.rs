@@ -1,5 +1,5 @@
-//! Finds the values of source variables at a moment of a run, and of the locals, globals and
-//! memories that hold them.
+//! Finds the values of source variables at a moment of a run. Also finds the values of the locals,
+//! globals and memories that hold them.
 //!
 //! Locals are computed from the whole execution trace. Globals and memory are known only after the
 //! run has been followed to the moment ([`follow_to`]), which happens only if the question needs

@@ -29,7 +29,7 @@ pub trait Contents {
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
 
     /// Whether everything requested so far is known, as far as the run determines it. If not, an
-    /// expression without a value here may have one.
+    /// expression without a value here may still have a value.
     fn is_enough(&self) -> bool {
         true
     }
@@ -45,8 +45,8 @@ pub struct Recorded<'m, 'a> {
     outside: Cell<u64>,
     /// The reason why the last of these values is not stored, in words.
     why_outside: RefCell<String>,
-    /// Values found before, by node execution, operator and variable. They are kept because each of
-    /// them takes a search to find.
+    /// Values found before, by node execution, operator and variable. They are kept because finding
+    /// each value takes a search.
     known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
 
@@ -63,8 +63,8 @@ impl<'m, 'a> Recorded<'m, 'a> {
         }
     }
 
-    /// Returns the number of requests for values that are not stored, because of their time or
-    /// their function, and the last reason in words.
+    /// Returns the number of requests for values that are not stored because of their time or
+    /// function. Also returns the last reason, in words.
     pub fn outside(&self) -> (u64, String) {
         (self.outside.get(), self.why_outside.borrow().clone())
     }
@@ -153,8 +153,8 @@ impl Contents for Guess {
     }
 }
 
-/// Contents from two sources. The executing activation has its contents from the machine, which has
-/// followed the run to the moment. Other activations have theirs from the trace.
+/// Contents from two sources. The contents of the executing activation come from the machine, which
+/// has followed the run to the moment. The contents of other activations come from the trace.
 pub struct Followed<'m, 'a> {
     /// The state of the machine.
     pub paused: &'m Paused<'m>,
@@ -162,7 +162,7 @@ pub struct Followed<'m, 'a> {
     pub first_result: u32,
     /// The execution of the node.
     pub instance: Instance,
-    /// The trace, which also keeps the reason if a memory could not be read.
+    /// The trace. It also keeps the reason why a memory could not be read.
     pub recorded: &'m Recorded<'m, 'a>,
 }
 

@@ -7,7 +7,7 @@ use wasmparser::ValType;
 use super::Shown;
 use crate::values::Bits;
 
-/// The state at a moment, which is before a block or one of its operators is executed.
+/// The state right before a block, or one of its operators, is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateReport {
     /// The time of the block.

@@ -36,8 +36,8 @@ pub struct Shown {
     /// For a parameter, the reason why its place may hold another value, such as the last write to
     /// it. That write may also be an assignment in the source.
     pub written: Option<Written>,
-    /// The variable's value in brief, for a list of arguments. `…` stands for a value that is too
-    /// long. `?` stands for a value that is unknown or may have been overwritten.
+    /// The variable's value in brief, for a list of arguments. `…` replaces a value that is too
+    /// long. `?` replaces a value that is unknown or may have been overwritten.
     pub brief: String,
 }
 
@@ -82,8 +82,8 @@ pub fn objects(
     }
 }
 
-/// The variables in scope at an offset of a function. For several moments at the same offset, find
-/// them only once.
+/// The variables in scope at an offset of a function. They are the same for all moments at this
+/// offset.
 pub struct InScope {
     scopes: Rc<FunctionScopes>,
     at: OrigOffset,
@@ -108,8 +108,8 @@ impl InScope {
         })
     }
 
-    /// Reads the variables at a moment, with the locations that hold at the offset. `written` is as
-    /// for [`variables`].
+    /// Reads the variables at a moment, with the locations that are valid at the offset. `written`
+    /// is as for [`variables`].
     ///
     /// # Errors
     /// As for `written`.

@@ -24,7 +24,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Creates a stack with a single activation, which has unknown arguments.
+    /// Creates a stack with a single activation, whose arguments are unknown.
     pub fn of(times: Opened) -> Self {
         Self {
             open: vec![Open {

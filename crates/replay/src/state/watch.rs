@@ -134,9 +134,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         Rc::clone(known)
     }
 
-    /// Evaluates the expression at these moments, which must ascend. If a part of the expression
-    /// lies in memory or in a global, or is not in the trace, or if many moments lie close
-    /// together, calls `follow` once to follow the run to these moments.
+    /// Evaluates the expression at these moments, which must ascend. Calls `follow` once to follow
+    /// the run to these moments if a part of the expression lies in memory or in a global, if a
+    /// part is not in the trace, or if many moments lie close together.
     ///
     /// # Errors
     /// If the state at a moment is unknown, or the run cannot be followed.
@@ -382,7 +382,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             });
             Rc::clone(begun)
         };
-        // The name may be a variable of the function.
+        // The name may belong to a variable of the function.
         if let (Err(PathError::NoVariable { .. }), Err(error)) = (&begun.found, &*scopes) {
             return Err(error.clone().into());
         }

@@ -188,7 +188,7 @@ where
 
     /// Skips to the last checkpoint before a block, without following the run to that point.
     /// Executions after that checkpoint are listed. Takes O(1) without checkpoints, and otherwise
-    /// one look-up in the path for each block with a site.
+    /// one lookup in the path for each block with a site.
     ///
     /// # Errors
     /// If the checkpoints or the path cannot be read.

@@ -258,7 +258,7 @@ impl<'a> Collector<'a> {
                         _ => computed(code, inst, item, bank),
                     }
                 }
-                // The step of the return stands for this jump.
+                // The step of the return represents this jump.
                 Kind::Jump if returns && at + 1 == plan.items.len() => continue,
                 Kind::Jump => What::Jump,
                 Kind::Call | Kind::Unreachable => {

@@ -195,7 +195,7 @@ where
     }
 
     /// Goes forward to the last checkpoint or snapshot before a block. Does nothing if the follower
-    /// is already near or after that place. The follower must not have executed the block yet.
+    /// is already near that place or past it. The follower must not have executed the block yet.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         if let Some(snapshots) = self.run.snapshots
             && let Some(number) = time.checked_sub(1).and_then(|before| snapshots.at(before))

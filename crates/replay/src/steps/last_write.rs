@@ -44,9 +44,9 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 /// The index gives the execution of the node that wrote, unless a later execution in the same
 /// interval also wrote the byte. In that case, the search goes back along the path, over the
 /// executions of the nodes that wrote the byte's word in the interval. Many of these nodes always
-/// write to the same address. For the others, the address comes from the whole execution trace, if
-/// values are available. If this search fails or would take long, the run is followed through the
-/// interval. The time does not depend on the length of the run.
+/// write to the same address. For the other nodes, the address comes from the whole execution
+/// trace, if values are available. If this search fails or would take long, the run is followed
+/// through the interval. The time does not depend on the length of the run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,

@@ -1,4 +1,4 @@
-//! Iterates over a stretch of a run by source lines. The steps are all arrivals at lines, in all
+//! Iterates over a window of a run by source lines. The steps are all arrivals at lines, in all
 //! functions, in order.
 //!
 //! The module [`lines`](afterimage_profile::lines) defines arrivals. So the steps at a line are the
@@ -89,15 +89,15 @@ pub struct WantedLines {
     pub reverse: bool,
     /// The calls to enter.
     pub enter: Enter,
-    /// Only steps in this function's code. Requires [`Enter::Calls`].
+    /// The function whose code the steps must be in, if given. Requires [`Enter::Calls`].
     pub function: Option<FuncId>,
 }
 
 /// Iterates over the arrivals at lines in a window, in order of time or backward.
 ///
 /// A step takes O(blocks of the executed path), or O(depth of the grammar) if calls are skipped.
-/// Long stretches without lines are also skipped. The first such stretch takes O(operators of all
-/// executed functions) to find the functions that have lines.
+/// Long sequences of paths without lines are also skipped. The first such sequence takes
+/// O(operators of all executed functions) to find the functions that have lines.
 pub struct LineSteps<'a, S: Segments> {
     run: Run<'a, S>,
     source: &'a dyn Source,
@@ -146,8 +146,8 @@ impl LineTables {
         Ok(table)
     }
 
-    /// Whether a function has code with lines. `code` has the program and the module from which it
-    /// was parsed.
+    /// Whether a function has code with lines. `code` consists of the program and the module from
+    /// which it was parsed.
     ///
     /// # Errors
     /// If the module's bytes do not match the program.
@@ -167,8 +167,8 @@ struct Table {
     entry: Option<Line>,
     /// The operators in each block at which control arrives, ascending.
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
-    /// The pairs of blocks joined by an edge that is an arrival. `not_over` has the pairs joined by
-    /// any other edge.
+    /// The pairs of blocks joined by an edge that is an arrival. `not_over` contains the pairs
+    /// joined by any other edge.
     over: HashMap<(BlockId, BlockId), Line>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.

@@ -145,7 +145,7 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 /// allows. For a few bytes, earlier last writes are found by executing the run again.
 ///
 /// # Errors
-/// If the bytes do not exist at that time, the run cannot be followed, or the stored data is
+/// If the bytes do not exist at that time, if the run cannot be followed, or if the stored data is
 /// damaged.
 pub fn memory_at<'v, S: Segments + Sync>(
     run: Run<'_, S>,

@@ -1,5 +1,5 @@
-//! Finds the statements and memory references of a run, in order and exactly, by following the run
-//! on the machine instead of an engine.
+//! Lists the statements and memory references of a run, exactly and in order. For this, it follows
+//! the run on the machine instead of an engine.
 //!
 //! A run is followed from its beginning or, if the file has checkpoints, from the last checkpoint
 //! before the requested part. With checkpoints, the time does not depend on the length of the run.

@@ -71,7 +71,7 @@ impl OperatorCache {
 }
 
 impl<'a> Operators<'a> {
-    /// Creates an index of the operators of a program. `module` has the bytes from which the
+    /// Creates an index of the operators of a program. `module` contains the bytes from which the
     /// program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
@@ -83,8 +83,8 @@ impl<'a> Operators<'a> {
         }
     }
 
-    /// Takes operators from a cache, and adds others to it. All users of the cache must be about the
-    /// same program and source.
+    /// Takes operators from a cache, and adds new operators to it. All users of a cache must have
+    /// the same program and source.
     pub fn with_cache(self, cache: &'a OperatorCache) -> Self {
         Self {
             shared: Some(cache),

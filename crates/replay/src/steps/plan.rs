@@ -50,7 +50,7 @@ pub struct Plan {
     pub blocks: u32,
     /// The statements, in order.
     pub items: Box<[Item]>,
-    /// The item of each instruction.
+    /// The position of each instruction's item.
     pub of_inst: Box<[u32]>,
     /// Whether an instruction fills or initializes memory. The machine reports the operands of this
     /// instruction only in registers.

@@ -47,7 +47,7 @@ impl Step {
 /// The event of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// A value was computed or read from a global or a table, or it is the size of a memory or
+    /// This value was computed, was read from a global or a table, or is the size of a memory or
     /// table.
     Computed(Value),
     /// This value was read from memory.

@@ -28,7 +28,7 @@ pub struct Frequent<T> {
 /// Counts the occurrences of up to [`BOUND`] distinct values. Gives up when there are more.
 #[derive(Clone, Debug)]
 pub(super) struct Tally<T> {
-    /// Values chosen to collide would slow this map down, but it holds only a few values.
+    /// Values chosen to collide would slow this map down, but it contains only a few values.
     counts: Option<FxHashMap<T, u64>>,
     /// The latest value, and the number of its occurrences in a row. These are not yet in `counts`.
     run: Option<(T, u64)>,

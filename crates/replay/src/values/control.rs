@@ -1,5 +1,4 @@
-//! Finds direct control dependences, which are the predicates that caused statements to be
-//! executed.
+//! Finds direct control dependences: the predicates that caused statements to be executed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -40,7 +39,7 @@ pub enum Controller {
 /// A block depends on an edge if it post-dominates the edge's target and does not strictly
 /// post-dominate the edge's source (Ferrante, Ottenstein and Warren 1987). Loops without an exit
 /// get an artificial exit. Traps do not count. A call is a predicate only if an exception may leave
-/// it. Of these edges, the one executed last before the block decides. A block that depends on no edge
+/// it. The last of these edges executed before the block decides. A block that depends on no edge
 /// depends on the call of its activation. A block may depend on whether an exception is handled, or
 /// on which exception is handled. If an exception was handled after the deciding edge, the block
 /// also depends on the throw.

@@ -1,5 +1,4 @@
-//! Finds control dependences in reverse, which are the executions that a predicate or a call
-//! caused.
+//! Finds control dependences in reverse: the executions that a predicate or a call caused.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -28,10 +27,10 @@ pub struct Controlled {
 /// predicate, a call or a throw. These are all executions for which [`Controllers::of_execution`]
 /// names this predicate, call or throw.
 ///
-/// Goes through the callee's activation and then through the operator's own activation, without
-/// their callees, as long as a block may depend on the operator. In the operator's own activation,
-/// the walk goes at most to the closest post-dominator of the operator's block. Takes time linear
-/// in the executed nodes of these activations.
+/// Goes through the callee's activation and then through the operator's own activation. Skips their
+/// callees, and stops when no later block can depend on the operator. In the operator's own
+/// activation, the walk goes at most to the closest post-dominator of the operator's block. Takes
+/// time linear in the executed nodes of these activations.
 pub struct ControlledBlocks<'v, 'a> {
     values: &'v RecordedValues<'a>,
     cursor: Cursor<'a, FileSegments>,
@@ -291,7 +290,7 @@ impl ControlledBlocks<'_, '_> {
         Ok(count)
     }
 
-    /// Goes to the next node of the activation. Returns whether there is one.
+    /// Goes to the next node of the activation. Returns whether there is a next node.
     fn go_on(&mut self) -> Result<bool, ValuesError> {
         let Some(walk) = self.walks.last_mut() else {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! Finds direct data dependences of a statement's execution, which are the producer of each
-//! operand, and the writers of the data that the statement reads.
+//! Finds the direct data dependences of a statement's execution: the producer of each operand, and
+//! the writers of the data that the statement reads.
 
 use afterimage_ids::OpId;
 use afterimage_machine::{Code, Register, Taker};
@@ -226,7 +226,7 @@ pub fn moves(
     Ok(moves)
 }
 
-/// Like [`moves`], but for a register of an execution, and for the operand that takes the
+/// Like [`moves`], but for a register of an execution. `taker` is the operand that takes the
 /// register's value, or `None` if no operand takes it.
 pub fn moves_of(
     values: &RecordedValues<'_>,

@@ -1,5 +1,5 @@
-//! Finds the values of statements, by execution, and their origins, in the whole execution trace of
-//! a file.
+//! Finds the values of statements and their origins, by execution, in a file's whole execution
+//! trace.
 //!
 //! ```no_run
 //! use afterimage_ids::{FuncId, OpId};
@@ -81,8 +81,8 @@ pub fn recorded_epochs(
     FileEpochs::open(file, fingerprint(path.nodes(), continuations))
 }
 
-/// Opens the whole execution trace in `epochs`. `module` has the bytes from which the program was
-/// parsed.
+/// Opens the whole execution trace in `epochs`. `module` contains the bytes from which the program
+/// was parsed.
 ///
 /// # Errors
 /// If the module cannot be read.

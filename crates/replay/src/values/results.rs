@@ -48,8 +48,8 @@ pub struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// Creates an index of the types of a program. `module` has the bytes from which the program
-    /// was parsed.
+    /// Creates an index of the types of a program. `module` contains the bytes from which the
+    /// program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8]) -> Self {
         Self {
             program,

@@ -1,5 +1,4 @@
-//! Finds direct data dependences in reverse, which are all uses of the results of a statement's
-//! execution.
+//! Finds direct data dependences in reverse: all uses of the results of a statement's execution.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -48,7 +47,7 @@ pub struct Use {
 
 impl Use {
     /// Returns the execution of the node. Counts the node's executions to find the number of this
-    /// one.
+    /// execution.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -63,14 +62,14 @@ impl Use {
 ///
 /// Uses are the [`dependences`](super::dependences) of all executions, and the host's
 /// [reads](HostReads::parts), in reverse. Each occurrence of a dependence or read that names this
-/// execution is a use. For a call, these are the uses of its results, regardless of the function
-/// that computed them, and of the host's writes during the call. For a throw, they are the uses of
-/// the reference to the exception. For a rethrow, they also include the uses of all values that the
-/// exception carries.
+/// execution is a use. For a call, these are the uses of its results and of the host's writes
+/// during the call. The function that computed a result does not matter. For a throw, they are the
+/// uses of the reference to the exception. For a rethrow, they also include the uses of all values
+/// that the exception carries.
 ///
 /// The nearest uses are found first. A value is followed along the path as long as a variable holds
-/// it. The labels of later executions are searched in growing stretches. About a thousand uses are
-/// in memory at a time.
+/// it. The labels of later executions are searched in parts of growing length. About a thousand
+/// uses are in memory at a time.
 pub struct Uses<'h, 'a> {
     values: &'h RecordedValues<'a>,
     program: &'a Program,
@@ -89,7 +88,7 @@ pub struct Uses<'h, 'a> {
     batch: Vec<Use>,
     /// The number of uses that the iterator has passed.
     at: usize,
-    /// The start of each batch, up to the current one.
+    /// The start of each batch, up to the current batch.
     marks: Vec<Mark<'a>>,
 }
 
@@ -300,8 +299,8 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(count)
     }
 
-    /// Returns the searched stretches after the definition that have no stored values. Their reads
-    /// of memory and globals are unknown.
+    /// Returns the searched parts of the run, after the definition, that have no stored values.
+    /// Their reads of memory and globals are unknown.
     pub fn unknown(&self) -> &[RangeInclusive<u64>] {
         self.readers.unknown()
     }
@@ -341,7 +340,7 @@ impl<'h, 'a> Uses<'h, 'a> {
         Ok(())
     }
 
-    /// Fetches the next batch, which follows `before` uses. Returns whether there is one.
+    /// Fetches the next batch, which follows `before` uses. Returns whether there is a next batch.
     fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
         let mark = self.mark(before);
         let mut batch = Vec::new();

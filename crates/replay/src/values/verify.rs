@@ -25,7 +25,7 @@ pub struct ValuesReport {
     pub windows: Vec<WindowReport>,
 }
 
-/// A stretch of a run with stored values.
+/// A window of a run with stored values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowReport {
     /// The number of statements executed in the window.
@@ -229,7 +229,7 @@ impl Followed<'_> {
             epochs: coded,
             ..built
         };
-        // The number of chunks of an epoch has been checked when the epoch was read.
+        // The number of chunks of an epoch was checked when the epoch was read.
         let begins = |index: &Index| Vec::from_iter(index.epochs.iter().map(|(before, _)| *before));
         let same = built.statements == index.statements
             && built.length == index.length

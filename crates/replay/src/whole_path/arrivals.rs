@@ -103,8 +103,8 @@ struct Places<'a> {
     inside: HashMap<BlockId, Vec<OpId>>,
     /// Whether the beginning of an activation is an arrival.
     entry: bool,
-    /// The pairs of vertices joined by an edge that is an arrival. `not_over` has the pairs joined
-    /// by any other edge.
+    /// The pairs of vertices joined by an edge that is an arrival. `not_over` contains the pairs
+    /// joined by any other edge.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The second blocks of the pairs in `over`.
@@ -128,7 +128,8 @@ pub(super) struct Arrivals<'a, S> {
     places: HashMap<FuncId, Places<'a>>,
     /// The positions of arrivals in nodes that have any.
     inside: HashMap<NodeId, Vec<u64>>,
-    /// The nodes in `inside`. A count asks about each symbol of a grammar, and most have no arrival.
+    /// The nodes in `inside`. Counting looks up each symbol of a grammar, and most symbols have no
+    /// arrival.
     has_inside: EntitySet<NodeId>,
     /// The nodes that may begin with an arrival.
     may_join: EntitySet<NodeId>,
@@ -147,8 +148,8 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
     }
 
-    /// Adds the arrivals of a function at the line. Takes time linear in its body and in the blocks of
-    /// all nodes.
+    /// Adds the arrivals of a function at the line. Takes time linear in its body and in the blocks
+    /// of all nodes.
     pub(super) fn add(&mut self, code: &'a Function, lines: &FunctionLines) {
         let function = code.id;
         if self.places.contains_key(&function) {
@@ -255,7 +256,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         self.places.values().any(|places| places.ambiguous.get())
     }
 
-    /// Returns the number of arrivals in the blocks where the run ended that the run did not reach.
+    /// Returns the number of arrivals that the run did not reach in the blocks where it ended.
     pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
         let mut sum = 0;
         for stop in stops {
@@ -276,7 +277,7 @@ pub(super) struct ArrivalsIn<'c> {
 
 impl ArrivalsIn<'_> {
     /// Adds the arrivals of a function. `begun` is the number of its activations that begin in the
-    /// window. `stops` are the places where the run ended, if that is in the window. Takes time
+    /// window. `stops` are the places where the run ended, if it ended in the window. Takes time
     /// linear in the function's body and its executed edges.
     pub(super) fn add(
         &mut self,
@@ -340,7 +341,7 @@ impl<'a> Places<'a> {
     }
 
     /// Whether control may arrive at the line where this block begins. If not, [`over`](Self::over)
-    /// is 0, whatever the block before is.
+    /// is 0, whichever block comes before.
     fn may_join(&self, to: BlockId) -> bool {
         self.entry && to == self.cfg.graph.root() || self.targets.contains(&to)
     }

@@ -1,4 +1,4 @@
-//! Iterates over the calls in a stretch of a run.
+//! Iterates over the calls in a window of a run.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::{
@@ -213,7 +213,7 @@ impl<'a, S: Segments> Beginnings<'a, S> {
     }
 
     /// Returns the preceding activation, if it begins at block `first` or later. Skips activations
-    /// inside `limit` or more others, including their callees.
+    /// inside `limit` or more other activations, including their callees.
     fn previous(
         &mut self,
         cursor: &mut Cursor<'_, S>,

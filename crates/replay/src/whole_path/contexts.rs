@@ -85,13 +85,13 @@ pub struct Context {
     pub deeper: Rest,
 }
 
-/// The calling contexts of a stretch of a run. In each context, `total` is the sum of `own`,
+/// The calling contexts of a window of a run. In each context, `total` is the sum of `own`,
 /// `left_out`, the children's `total` and the blocks of the calls summed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextTree {
     /// The contexts, parents before children. The host's context is first.
     pub contexts: Vec<Context>,
-    /// The stretch that the contexts cover.
+    /// The window that the contexts cover.
     pub window: Window,
     /// The limits that select the contexts to sum up.
     pub limits: ContextLimits,

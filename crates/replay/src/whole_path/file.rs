@@ -14,7 +14,7 @@ use afterimage_wpp::{
 /// The whole path of a run, read from a file.
 pub type RecordedPath = WholePath<FileSegments>;
 
-/// The largest directory of a path, in bytes.
+/// The largest allowed size of a path's directory, in bytes.
 const LARGEST_DIRECTORY: u64 = 1 << 30;
 /// The largest number of rules and symbols in a segment.
 const LARGEST_SEGMENT: usize = 1 << 26;

@@ -5,8 +5,8 @@
 //!                    whatever it calls between them
 //! main:2.3           … of this function
 //! main:2.3>f:0.1     after block 3, main calls f, which begins with its blocks 0 and 1
-//! f:8.9<main:4       after block 9, f returns to main, which goes on with its block 4; this also
-//!                    matches if f throws an exception that main catches
+//! f:8.9<main:4       after block 9, f returns to main, which continues with its block 4; this
+//!                    also matches if f throws an exception that main catches
 //! main:3>f:0.9<main:4  … the whole call
 //! ```
 //!

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use afterimage_ids::BlockId;
 
-/// The largest number of parts in one round of a repetition that is recognized.
+/// The largest number of parts in one round of a recognized repetition.
 const LONGEST: usize = 64;
 
 /// A part of a folded sequence.

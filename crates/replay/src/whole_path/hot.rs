@@ -95,8 +95,8 @@ pub struct Code<'a> {
 impl HotPaths {
     /// Returns the `top` paths with the most executed instructions, for one function or all. The
     /// sums are over all paths of these functions. `stops` lists the places of the open activations
-    /// at the end of the run, after which no code was executed. `continuations` has the place where
-    /// each node's activation continues.
+    /// at the end of the run, after which no code was executed. `continuations` contains the place
+    /// where each node's activation continues.
     ///
     /// Takes time linear in the number of nodes and segments, and in the bodies of executed
     /// functions. Opens one segment.
@@ -129,7 +129,8 @@ impl HotPaths {
         let mut hot = Self::default();
         let mut body = Vec::new();
         let missed = missed(path, program, module, stops)?;
-        // This pair has the current function, and the number of instructions in each of its blocks.
+        // This pair contains the current function, and the number of instructions in each of its
+        // blocks.
         let mut lengths: (Option<FuncId>, SecondaryMap<BlockId, u64>) = Default::default();
         for (function, id) in order {
             if lengths.0 != Some(function) {
@@ -225,7 +226,7 @@ fn missed<S: Segments>(
     let node = &path.nodes()[visit.node];
     let own =
         |stop: &&Stop| stop.function == node.function && node.blocks.last() == Some(&stop.block);
-    // If the block has several stops, only the innermost activation's stop is not after a call.
+    // If the block has several stops, all except the innermost activation's stop come after a call.
     let Some(stop) = stops.iter().filter(own).min_by_key(|stop| stop.next) else {
         return Ok(None);
     };

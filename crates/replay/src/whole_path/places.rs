@@ -19,7 +19,7 @@ pub struct BlockPlace {
     /// The source position of the block's first instruction with a position.
     pub position: Option<Location>,
     /// The source position of the block's last instruction, which is the call if the block ends
-    /// with one.
+    /// with a call.
     pub end: Option<Location>,
     /// The offset of the block's last instruction in the original module.
     pub last: OrigOffset,
@@ -35,8 +35,8 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Creates an index of the places of a program's blocks. `module` has the bytes from which the
-    /// program was parsed.
+    /// Creates an index of the places of a program's blocks. `module` contains the bytes from which
+    /// the program was parsed.
     pub fn new(program: &'a Program, module: &'a [u8], source: &'a dyn Source) -> Self {
         Self {
             program,

@@ -4,7 +4,7 @@
 //! 123456, t=123,456  the 123456th executed block
 //! start, end         the first block, the last block
 //! -1, -1000          the last block, the 1000th block from the end
-//! 50%, 99.9%         the block at this share of the run, rounded down, but at least the first block
+//! 50%, 99.9%         the block at this share of the run, rounded down, and at least block 1
 //! func#3             the first block of the 3rd call to a function
 //! file.c:42#3        the block with the 3rd arrival at line 42
 //! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
@@ -14,7 +14,7 @@
 //! [`afterimage_profile::location`].
 //!
 //! A profile counts *arrivals at a line* as the line's executions, so this count is the largest K
-//! of `#K`. An arrival within a block has the time of the block. An arrival over an edge has the
+//! in `#K`. An arrival within a block has the time of the block. An arrival over an edge has the
 //! time of the first block after the edge, even if this block is an unconditional jump on the way
 //! to the line.
 //!
@@ -252,8 +252,8 @@ pub fn time_of<E: Error + 'static>(
 }
 
 impl<'a, S: Segments> Positions<'a, S> {
-    /// Creates the positions in a path of a program. `module` has the bytes from which the program
-    /// was parsed. `stops` lists the places where the run ended.
+    /// Creates the positions in a path of a program. `module` contains the bytes from which the
+    /// program was parsed. `stops` lists the places where the run ended.
     pub fn new(
         path: &'a WholePath<S>,
         program: &'a Program,
@@ -275,8 +275,8 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Returns the same positions, but reports to `remarks` how it interprets a string that it does
-    /// not take literally.
+    /// Makes the positions report to `remarks` how they interpret a string that they do not take
+    /// literally.
     #[must_use]
     pub fn heard_by(self, remarks: &'a dyn Remarks) -> Self {
         Self {
@@ -298,7 +298,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     ///
     /// # Errors
     /// If the text is not a position of this run. If the run only lacks this time or number, the
-    /// error names the nearest.
+    /// error names the nearest time or number.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),
@@ -643,9 +643,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
     }
 
-    /// Returns the number of arrivals at a line in a window, where `counts` are the counts of the
-    /// window. Takes time linear in the functions' bodies and the number of nodes, however long the
-    /// window is.
+    /// Returns the number of arrivals at a line in a window. `counts` are the counts of the window.
+    /// Takes time linear in the functions' bodies and the number of nodes, however long the window
+    /// is.
     ///
     /// # Errors
     /// As for [`arrivals`](Self::arrivals).

@@ -1,9 +1,9 @@
-//! Lists the calls of a run in order of time, merged until there are few enough to view.
+//! Lists the calls of a run in order of time, and merges calls until few enough remain to view.
 //!
-//! Calls that are too short or too deep are merged with their neighbours into stretches. A stretch
-//! shows the number of its calls and the number of blocks that they execute. Parts of the run that
+//! Calls that are too short or too deep are merged with their neighbours into groups. A group shows
+//! the number of its calls and the number of blocks that they execute. Parts of the run that
 //! contain only such calls are skipped in O(1). Code that a filter left out of the path belongs to
-//! no call, so it is shown as a separate kind of stretch.
+//! no call, so it is shown as a separate kind of group.
 
 mod known;
 mod lengths;

@@ -1,4 +1,4 @@
-//! Iterates over a stretch of a run, path by path, in either direction.
+//! Iterates over a window of a run, path by path, in either direction.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -254,7 +254,7 @@ pub fn last<S: Segments>(
     Ok(Window { first, ..window })
 }
 
-/// The reason why a stretch of a run cannot be shown. `E` is the reason why a segment cannot be
+/// The reason why a window of a run cannot be shown. `E` is the reason why a segment cannot be
 /// loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError<E> {

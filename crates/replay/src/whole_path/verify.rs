@@ -33,7 +33,7 @@ pub enum PathRule {
     /// All segments that the directory lists, and no others, are in their places. An empty chunk
     /// follows them.
     Place,
-    /// Every segment is readable and consistent in itself.
+    /// Every segment is readable and internally consistent.
     Segment,
     /// Every opened grammar is in its place and matches its segment. An empty chunk follows the
     /// last opened grammar.
@@ -117,7 +117,7 @@ impl PathReport {
 }
 
 /// Checks the path in a file against all rules. Returns `None` if the file has no path. `module`
-/// has the bytes from which the program was parsed. Other sections are assumed to be correct,
+/// contains the bytes from which the program was parsed. Other sections are assumed to be correct,
 /// because other checks cover them.
 ///
 /// Takes time linear in the size of the grammars, the nodes and the program. Uses memory for one

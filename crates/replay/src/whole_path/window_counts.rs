@@ -42,7 +42,8 @@ enum Before {
     Node(NodeId),
 }
 
-/// The first node that an activation executes in a window, after others before the window.
+/// The first node that an activation executes in a window, if it also executed nodes before the
+/// window.
 struct First {
     node: NodeId,
     /// The number of blocks that the window executes before it.
@@ -255,8 +256,8 @@ impl WindowCounts {
         found.copied().unwrap_or(0)
     }
 
-    /// Like [`after`](Self::after), but counts only if both blocks are in the window. For a call,
-    /// this is the number of times that it also returned in the window.
+    /// Like [`after`](Self::after), but counts only pairs with both blocks in the window. For a
+    /// call, this is the number of times that the call also returned in the window.
     pub fn within(&self, function: FuncId, from: BlockId, to: BlockId) -> u64 {
         let edges = self.edges.get(&function);
         let found = edges.and_then(|edges| edges.get(&(from, to)));

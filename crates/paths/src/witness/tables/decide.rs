@@ -97,7 +97,7 @@ impl Table {
         row[rank as usize] = edge.as_u32();
     }
 
-    /// Returns the edge to take from a branch from which the run ends in `end` without writing
+    /// Returns the edge to take from a branch, if the run then ends in `end` without writing
     /// anything more. Time: O(visited vertices).
     pub(in super::super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
         let mut stack = Vec::new();

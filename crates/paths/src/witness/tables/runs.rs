@@ -1,4 +1,4 @@
-//! Lays out stretches of blocks without a decision.
+//! Lays out sequences of blocks without a decision.
 
 use afterimage_ids::{BlockId, EntityRef};
 use afterimage_program::{BlockKind, Cfg};

@@ -1,8 +1,8 @@
 //! Keeps the latest writes of a part of the run, for later questions about the same part.
 //!
-//! `why` follows a printed byte through copies: each step asks for the last writers of a few bytes,
-//! a little before the previous moment. Without these writes, each step would follow the run from
-//! the same snapshot again.
+//! `why` follows a printed byte through copies. Each step searches for the last writers of a few
+//! bytes, a little before the previous moment. Without the kept writes, each step would follow the
+//! run from the same snapshot again.
 
 use std::collections::VecDeque;
 

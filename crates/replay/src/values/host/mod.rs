@@ -2,8 +2,8 @@
 //! the host calls that read bytes written by a statement.
 //!
 //! The log lists the bytes that each call read. The labels of the whole execution trace do not name
-//! the last writers of these bytes. The index of checkpoints names them up to the index's end.
-//! After this end, the run is followed.
+//! the last writers of these bytes. The index of checkpoints names them for the part of the run
+//! that it covers. After this part, the run is followed.
 
 mod canvas;
 mod error;
@@ -36,8 +36,8 @@ const CHUNK: u64 = 1 << 18;
 
 /// An index of the host's reads of memory.
 ///
-/// The first question goes through the log once. After that, memory use is about a hundred bytes
-/// for every few hundred host calls, plus the memory for following the run.
+/// The first question reads the log once. After that, memory use is about a hundred bytes for every
+/// few hundred host calls, plus the memory for following the run.
 pub struct HostReads<'v, 'a> {
     values: &'v RecordedValues<'a>,
     run: Run<'a, FileSegments>,
@@ -80,8 +80,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
     }
 
     /// Returns the writers of the bytes that the host read in the call that ends an execution. The
-    /// result has the first `limit` parts in the order of reading, and the number of further parts.
-    /// The list is empty if the execution does not end with a host call.
+    /// result contains the first `limit` parts in the order of reading, and the number of further
+    /// parts. The list is empty if the execution does not end with a host call.
     ///
     /// Takes time near-linear in the bytes read. In the worst case, the run is followed once for
     /// every 256 KiB.

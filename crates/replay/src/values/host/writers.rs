@@ -69,7 +69,7 @@ impl<'a> Writers<'a> {
     }
 
     /// Returns the last writers of the bytes of a range before a moment. Takes memory linear in the
-    /// bytes, an index look-up for each byte, and the time to follow parts of the run.
+    /// bytes, an index lookup for each byte, and the time to follow parts of the run.
     ///
     /// If `only` is set, only writers in the execution that begins with that block matter. Bytes
     /// with other writers may then be reported as unwritten, and the run is not followed for them.

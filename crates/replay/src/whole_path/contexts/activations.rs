@@ -1,4 +1,5 @@
-//! Stores distinct activations. Each lists its own blocks and its calls, but not their order.
+//! Stores distinct activations. Each activation lists its own blocks and its calls, but not their
+//! order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -40,7 +40,7 @@ pub fn charged<S: Segments>(
     path: &WholePath<S>,
     charges: &HashMap<(FuncId, BlockId), Charge>,
 ) -> Result<BTreeMap<Option<Payer>, u64>, PathError<S::Error>> {
-    // Amounts and payers take the places of inlined functions. A block's chain is its amount, and
+    // Amounts and payers take the place of inlined functions. A block's chain is its amount, and
     // the chain of its call is the payer.
     let numbers = charges.iter().map(|(&block, charge)| {
         let payer = charge.calls.map_or(0, |payer| payer + 1);

@@ -1,5 +1,5 @@
-//! Collects the activations of a stretch of a run. Rules that are entirely in the stretch are taken
-//! whole. Rules at its edges are taken in part.
+//! Collects the activations of a window of a run. Takes rules that are entirely in the window as a
+//! whole, and rules at its edges in part.
 
 use std::ops::Range;
 
@@ -43,9 +43,9 @@ struct Clip<'a, S> {
     open: Vec<Open>,
 }
 
-/// Collects the activations of a window, and the host's actions in it. If a call is nested in more
-/// than `depth` calls that are open at the beginning of the window, the inlined functions that made
-/// it are ignored.
+/// Collects the activations of a window, and the host's actions in it. Ignores the inlined
+/// functions that made a call if the call is nested in more than `depth` calls that are open at the
+/// beginning of the window.
 pub(super) fn collect<S: Segments>(
     path: &WholePath<S>,
     window: Window,

@@ -72,8 +72,8 @@ pub struct Inlining {
 }
 
 impl Inlining {
-    /// Reads the debug information about the blocks of a path. `module` has the bytes from which
-    /// the program was parsed. O(operators of the functions that were executed · log).
+    /// Reads the debug information about the blocks of a path. `module` contains the bytes from
+    /// which the program was parsed. O(operators of the functions that were executed · log).
     ///
     /// # Errors
     /// If the module's bytes do not match the program.
@@ -126,7 +126,7 @@ impl Inlining {
     }
 
     /// Assigns each block two arbitrary numbers below `u32::MAX`, instead of its own chain and its
-    /// call's chain. The numbers do not stand for functions.
+    /// call's chain. The numbers do not represent functions.
     pub(super) fn of_numbers(numbers: HashMap<(FuncId, BlockId), (u32, u32)>) -> Self {
         let chains = |(block, call)| (ChainId(block), ChainId(call));
         let numbers = numbers.into_iter();

@@ -1,4 +1,4 @@
-//! Finds the inlined functions that made the calls open at the beginning of a stretch.
+//! Finds the inlined functions that made the calls open at the beginning of a window.
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
@@ -9,8 +9,8 @@ use super::inlining::{ChainId, Inlining};
 /// block was left out, calls follow each other without a block in between.
 const STEPS: usize = 100_000;
 
-/// Returns, for each of the outermost `count` activations that are open after `before` blocks, the
-/// chain of the last block that it executed itself.
+/// Returns a chain for each of the outermost `count` activations that are open after `before`
+/// blocks. It is the chain of the last block that the activation executed itself.
 pub(super) fn chains_before<S: Segments>(
     path: &WholePath<S>,
     inlining: &Inlining,
@@ -35,7 +35,7 @@ pub(super) fn chains_before<S: Segments>(
 }
 
 /// Returns the last block that an activation executed before `time`, at which a node begins. The
-/// activation is inside `depth` others and was entered at `entered`.
+/// activation is inside `depth` other activations and was entered at `entered`.
 fn last_block<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,

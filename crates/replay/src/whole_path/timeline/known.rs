@@ -18,7 +18,7 @@ pub(super) struct SymbolFacts {
     /// The number of blocks left out.
     pub left_out: u64,
     /// The number of blocks before the first of these activations and gaps. `trail` is the number
-    /// after the last.
+    /// after the last of them.
     pub lead: u64,
     pub trail: u64,
 }

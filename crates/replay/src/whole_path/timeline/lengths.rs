@@ -143,8 +143,8 @@ impl CallLengths {
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Returns the smallest power of two such that at most `most` calls and gaps have an unknown
-    /// number of blocks or at least that many. Returns 2^63 if there is none.
+    /// Returns the smallest power of two that at most `most` calls and gaps reach in length. Calls
+    /// and gaps of unknown length count as reaching it. Returns 2^63 if there is no such power.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)

@@ -49,7 +49,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Checks a segment, which must be consistent in itself. Takes time linear in its grammar.
+    /// Checks a segment, which must be internally consistent. Takes time linear in its grammar.
     pub fn segment(&mut self, number: usize, segment: &Segment, report: &mut PathReport) {
         let grammar = &segment.grammar;
         let mut at = At {
