@@ -67,6 +67,8 @@ function changed() {
   focus = read();
   // Without a moment, there is no data about it.
   if (!focus.at) Object.assign(known, { moment: null, state: null, answer: null, error: null, waits: false });
+  // The views then keep what they show until the new moment is known.
+  else if (focus.at !== before.at) Object.assign(known, { error: null, waits: true });
   for (const follow of followers) follow(focus, before);
   if (focus.at !== before.at) void stand();
 }

@@ -1,5 +1,5 @@
 /** Moves through the run by line, execution or write, forward and backward. */
-import { ask, askAhead, Superseded } from "./api.js";
+import { ask, askAhead, busy, Superseded } from "./api.js";
 import { counted, grouped, h } from "./dom.js";
 import { called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
 import { files } from "./source.js";
@@ -106,8 +106,9 @@ async function foresee() {
     }
   } catch { /* the move itself shows why it is impossible */ }
 }
-// Paint before asking ahead.
-onmoment(() => requestAnimationFrame(() => setTimeout(() => void foresee())));
+// Ask ahead after the views have their answers and are painted.
+const calm = () => (busy() ? void setTimeout(calm, 10) : void requestAnimationFrame(() => setTimeout(() => void foresee())));
+onmoment(() => { if (!known.waits) calm(); });
 
 /** Moves out of the call. @param {boolean} back to the place of the call */
 export const out = (back) => moved(async () => {

@@ -19,11 +19,19 @@ export function dock(into) {
   show();
 }
 
+/** The state that the panel shows. @type {any} */
+let shown = null;
+
 function show() {
   body.classList.toggle("waits", known.waits && Boolean(known.state));
+  const before = shown;
+  shown = null;
   if (!focus.at) return fill(body, empty("No moment has been chosen yet."));
   if (known.error) return fill(body, failed(known.error));
   if (!known.state) return fill(body, loading("Following the run to the moment …"));
+  // The state of the previous moment stays until the next one is known.
+  shown = known.state;
+  if (known.waits && before === shown) return;
   if (tab === "memory") return void memory();
   fill(body, stack(), variables(), globals(), answered(known.answer));
 }
