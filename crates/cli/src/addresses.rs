@@ -27,8 +27,8 @@ Examples:
   afterimage addresses app.aft --at @0x1f3 --instances 1000..1010
   afterimage addresses app.aft --at parse+0x2a --stats
 
-In text, 0x1040 +4 x 1000 stands for 1000 executions in a row. The first accesses
-address 0x1040, and each later one accesses the address 4 bytes further on.")]
+In text, 0x1040 +4 x 1000 means 1000 consecutive executions. The first accesses
+address 0x1040, and each later execution accesses the address 4 bytes further on.")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all its loads and stores; append
     /// #K or #last for one execution of an instruction, one arrival at a line, or one call to a

@@ -26,14 +26,14 @@ Facts:
   last-use:PLACE   the local of a local.get is not read again before it is set
                    or the call ends
   gen=PLACES kill=PLACES at=PLACE
-                   of all places of gen and kill, a place of gen executed last
-                   before `at`; with the word ahead, one of gen executes next.
-                   Separate several places by commas, and the parts by spaces
-                   or semicolons; gen or kill may be left out
+                   of all places in gen and kill, a place in gen executed last
+                   before `at`; with the word ahead, a place in gen executes
+                   next. Separate several places by commas, and the parts by
+                   spaces or semicolons; gen or kill may be left out
 
 Write places as file.c:42, func+0x2a or @0x1f3. Write functions by name, or by
-index as func[12] if the name has spaces or commas. A line stands for all of its
-operators that the fact can be about. In gen and kill, a function stands for its
+index as func[12] if the name has spaces or commas. A line means all of its
+operators to which the fact can apply. In gen and kill, a function means its
 calls. To ask about a single execution, append #7 or #last to the place of the
 operator.
 
@@ -110,8 +110,8 @@ impl Arguments {
             }
             if lists {
                 bail!(
-                    "{} is one execution: leave out --paths and --instances, or the # and what \
-                     follows it",
+                    "{} is one execution: leave out --paths and --instances, or remove the # \
+                     and the text after it",
                     found.at
                 );
             }

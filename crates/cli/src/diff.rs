@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// Do not count how often lines ran
     #[arg(long)]
     no_lines: bool,
-    /// After the text, also show the slices of the commands under "what led there"
+    /// After the text, also show the slices of the commands under "questions to ask next"
     #[arg(long)]
     slice: bool,
     /// Output format
@@ -121,8 +121,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if arguments.pass.is_empty() != arguments.fail.is_empty() {
         bail!(
-            "give --pass and --fail together: correct executions with --pass, failing ones with \
-             --fail"
+            "give --pass and --fail together: correct executions with --pass, failing executions \
+             with --fail"
         );
     }
     let fails = Vec::from_iter(arguments.fail.iter().map(|file| file.canonicalize().ok()));

@@ -135,8 +135,8 @@ Exit codes:
   record   the guest's own; 134 if it trapped or left an exception uncaught,
            124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP
   verify   1 if a check fails
-  all      125 if afterimage failed or was misused, 126 if the program cannot
-           be run, 127 if the file does not exist";
+  all      125 if afterimage failed or was called incorrectly, 126 if the
+           program cannot be run, 127 if the file does not exist";
 
 fn main() -> std::process::ExitCode {
     signals::survive_file_size_limit();

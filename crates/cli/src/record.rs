@@ -42,8 +42,8 @@ Examples:
 Exit codes:
   The guest's own; 134 if it trapped or left an exception uncaught,
   124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM or SIGHUP;
-  125 if afterimage failed or was misused, 126 if the program cannot be run,
-  127 if it does not exist."
+  125 if afterimage failed or was called incorrectly, 126 if the program cannot
+  be run, 127 if it does not exist."
 )]
 pub(crate) struct Arguments {
     /// Write the recording to this file [default: PROGRAM's stem with .aft, in the current folder]
@@ -273,8 +273,8 @@ fn after_dashes(args: &[OsString]) -> &[OsString] {
     let mut ours = args.iter().take_while(|arg| *arg != "--");
     if let Some(option) = ours.find(|arg| is_own_option(arg)) {
         say(format_args!(
-            "{} comes after the program, so the guest gets it; put our options before \
-             the program (or -- right after the program, if you mean the guest)",
+            "{} comes after the program, so the guest gets it; put options of \
+             afterimage before the program (or -- right after the program, if you mean the guest)",
             option.display()
         ));
     }

@@ -187,8 +187,8 @@ impl Arguments {
         }
         if self.at.is_none() && !self.trap {
             bail!(
-                "choose what to slice: an execution of a place with --at, what ended the run \
-                 with --trap, or a kept slice with --saved"
+                "choose what to slice: an execution of a place with --at, what killed the \
+                 program with --trap, or a kept slice with --saved"
             );
         }
         Ok(Wanted::Answer(self.query()))

@@ -30,8 +30,8 @@ Positions:
   file.c:42#3         the third arrival at line 42
   @0x1f3#3, f+0x2a    the block that executes this operator the third time, or
                       the first
-A line or an operator stands for its block. With --level statement and memory it
-stands for exactly the line's first statement, or the operator.
+A line or an operator means its block. With --level statement or memory, it
+means exactly the line's first statement, or the operator.
 
 Examples:
   afterimage trace app.aft

@@ -106,7 +106,7 @@
 ;; ! afterimage: run.aft: @0x4e#5: csv covers all executions; for one, choose --format text or json
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:@0x4e#5 --paths 3
-;; ! afterimage: run.aft: @0x4e#5 is one execution: leave out --paths and --instances, or the # and what follows it
+;; ! afterimage: run.aft: @0x4e#5 is one execution: leave out --paths and --instances, or remove the # and the text after it
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact available:@0x4e --instances 3 --format csv
 ;; ! afterimage: run.aft: --paths and --instances work for text and JSON; csv has one row for each place that decided
