@@ -188,8 +188,8 @@ pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).context("cannot read what cargo metadata says")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .context("cannot read the output of cargo metadata")?;
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let manifest = packages
         .filter(|entry| entry["name"] == package)

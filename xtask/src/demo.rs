@@ -40,7 +40,7 @@ pub fn run() -> Result<ExitCode> {
     record.extend(tool::command(&entry, &folder));
 
     eprintln!(
-        "\nOne run of it, recorded: what crosses the boundary between the program and its host."
+        "\nRecording one run: everything that crosses the boundary between the program and its host."
     );
     show(&tool, &record)?;
     eprintln!(

@@ -110,7 +110,7 @@ fn compare(
     let (sha256, kept) = answers::read(file)?;
     if sha256 != recording.sha256 {
         println!(
-            "SKIPPED {}: this machine's compiler makes a different module from the one of the kept answers",
+            "SKIPPED {}: this machine's compiler makes a different module from the module of the stored answers",
             recording.name
         );
         return Ok(());

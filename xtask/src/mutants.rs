@@ -78,7 +78,7 @@ pub fn run(arguments: &MutantsArguments) -> Result<ExitCode> {
     let out = corpus::workspace().join("target/mutants");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     println!(
-        "| program | place | operator | instead | against level 2 | against level 0: stopped doing the same | wrong from the first execution on |"
+        "| program | place | operator | replacement | against level 2 | against level 0: divergences | against level 0: wrong from the first execution |"
     );
     println!("|---|---|---|---|---|---|---|");
     let mut sums = [0; 4];
@@ -108,7 +108,7 @@ pub fn run(arguments: &MutantsArguments) -> Result<ExitCode> {
     }
     let [all, alike, matched, shown] = sums;
     println!(
-        "\nOf {all} mutants {alike} are named against level 2; against level 0 {matched} are in one of the lists, {shown} among the first {SHOWN} of it."
+        "\nOf {all} mutants, {alike} are named against level 2. Against level 0, {matched} are in one of the lists, {shown} of them among its first {SHOWN} rows."
     );
     Ok(ExitCode::SUCCESS)
 }

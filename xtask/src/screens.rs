@@ -85,7 +85,7 @@ fn agrees(program: &Program, kept: &Path, page: &str) -> Result<bool> {
     let (then, now): (Vec<_>, Vec<_>) = (sections(&text).collect(), sections(page).collect());
     if text.lines().next_back() != page.lines().next_back() {
         println!(
-            "SKIPPED {}: this machine's compiler makes a different module from the one on the kept page",
+            "SKIPPED {}: this machine's compiler makes a different module from the module of the stored page",
             program.name
         );
         return Ok(true);
@@ -186,7 +186,7 @@ impl Studio {
     /// Returns the page about a program.
     fn page(&self, program: &Program) -> Result<String> {
         let mut page = format!(
-            "# {}\n\n{}\nThis is what a terminal of {NARROW} columns shows, up to {ROWS} rows of each answer; where one of {WIDE} shows much more, that follows. `cargo xtask screens` makes this page.\n\n```console\n{}```\n",
+            "# {}\n\n{}\nThe screens show a terminal of {NARROW} columns, with up to {ROWS} rows of each answer. If a terminal of {WIDE} columns shows much more, its screen follows. `cargo xtask screens` makes this page.\n\n```console\n{}```\n",
             program.title, program.about, self.preparation
         );
         for task in program.tasks {

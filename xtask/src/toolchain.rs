@@ -21,7 +21,7 @@ pub fn ensure_wasm_target() -> Result<()> {
     match added {
         Ok(status) if status.success() && has_wasm_target()? => Ok(()),
         Ok(_) => bail!(
-            "`rustup target add {TARGET}` did not install the target: run it by hand and read what it says"
+            "`rustup target add {TARGET}` did not install the target: run the command by hand and read its output"
         ),
         Err(_) => bail!(
             "Rust's target {TARGET} is not installed, and there is no rustup to add it: \

@@ -222,7 +222,7 @@ impl Dependency {
 /// If the output cannot be read.
 pub fn check(metadata: &str) -> Result<Vec<String>> {
     let metadata: Metadata =
-        serde_json::from_str(metadata).context("cannot read what cargo metadata says")?;
+        serde_json::from_str(metadata).context("cannot read the output of cargo metadata")?;
     let names: HashMap<&str, &str> = metadata
         .packages
         .iter()

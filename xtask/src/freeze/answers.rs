@@ -201,7 +201,7 @@ fn unquoted(word: &str) -> String {
 pub fn read(file: &Path) -> Result<(String, Vec<Answer>)> {
     let text = fs::read_to_string(file).with_context(|| {
         format!(
-            "{}: no answers are kept: `cargo xtask freeze --bless` keeps them",
+            "{}: there are no stored answers; store them with `cargo xtask freeze --bless`",
             file.display()
         )
     })?;

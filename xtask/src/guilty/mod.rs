@@ -469,7 +469,7 @@ fn median(mut numbers: Vec<usize>) -> usize {
 /// Returns the results as a page in Markdown.
 fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     let mut text = format!(
-        "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` says what the policy and the mutations are.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",
+        "# Guilty lines in the answers of a fixed policy, seed {}\n\n`cargo xtask guilty --seed {} --count {}`. At most {CALLS} calls; `docs/AGENTS.md` describes the policy and the mutations.\n\n| program | line | mutation | was | is | asked about | in call | lines of text | lines of source in it |\n|---|---|---|---|---|---|---|--:|--:|\n",
         arguments.seed, arguments.seed, arguments.count
     );
     let cell = |text: &str| text.replace('|', "\\|");
@@ -499,7 +499,7 @@ fn page(all: &[Asked], arguments: &GuiltyArguments) -> String {
     let share = |found: usize, all: usize| 100.0 * found as f64 / all.max(1) as f64;
     let _ = writeln!(
         text,
-        "\nThe guilty line is in an answer for **{} of {} bugs, {:.0} %**: after {} calls and {} lines of text in the median, {} and {} at most. It is one of {} different lines of source that the answers show up to then, in the median.\n",
+        "\nThe guilty line is in an answer for **{} of {} bugs, {:.0} %**: after a median of {} calls and {} lines of text, and at most {} and {}. Up to then, the answers show a median of {} different source lines.\n",
         found.len(),
         all.len(),
         share(found.len(), all.len()),
