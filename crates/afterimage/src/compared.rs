@@ -41,8 +41,8 @@ pub fn compare<R>(
     let by_name = !a.is_same_program(b);
     if by_name && query.by == By::Line {
         bail!(
-            "{} and {} record different programs, whose lines cannot be matched by number; \
-             choose --by function, or use: afterimage diff {} {}",
+            "{} and {} are recordings of different programs, whose lines cannot be matched by \
+             number; choose --by function, or use: afterimage diff {} {}",
             a.name().display(),
             b.name().display(),
             pasted(a.name()),

@@ -282,8 +282,8 @@ impl Counted {
         let place = || other.name.display().to_string();
         if !self.is_same_program(&other) {
             bail!(
-                "{}: records another program than {}; only counts of the same program can be \
-                 added up",
+                "{}: a recording of a different program from {}; only counts of the same program can \
+                 be added up",
                 place(),
                 self.name.display()
             );

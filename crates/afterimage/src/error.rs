@@ -68,9 +68,9 @@ pub enum Reason {
     StillRecorded(Writer),
     /// The program is still running, and its path does not exist yet.
     #[error(
-        "it is still being recorded by another process{0}, and nothing of its path is there \
-         yet; ask again later, or when the program has ended (`record --lens paths` writes the \
-         path by the megabyte)"
+        "it is still being recorded by another process{0}, and its path has not been written yet; \
+         ask again later, or when the program has ended (`record --lens paths` writes the path \
+         by the megabyte)"
     )]
     NothingYet(Writer),
     /// The end of the run is unknown.
@@ -119,7 +119,7 @@ pub enum Reason {
     CountsDiffer,
     /// A filter would leave nothing of the path.
     #[error(
-        "the filters would keep nothing of the path: the run has {blocks} blocks, from t=1 to \
+        "the filters would keep no part of the path: the run has {blocks} blocks, from t=1 to \
          t={blocks}, and reached no mark or function; the recording is unchanged",
         blocks = grouped(*blocks)
     )]
@@ -151,7 +151,7 @@ pub(crate) struct Replaced;
 
 /// The file is read-only.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; copy the recording to a folder where it can be written, and ask the copy")]
+#[error("{0}; copy the recording to a folder where it can be written, and ask about the copy")]
 pub(crate) struct Unwritable(pub TraceError);
 
 /// The reason why a question has no answer, in one sentence.

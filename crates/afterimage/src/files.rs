@@ -124,7 +124,10 @@ pub fn program(path: &Path) -> Result<Loaded> {
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {}", path.display()))?;
     if bytes.len() as u64 > LARGEST_PROGRAM {
-        let text = format!("{}: larger than a program can be (1 GiB)", path.display());
+        let text = format!(
+            "{}: larger than the maximum size of a program (1 GiB)",
+            path.display()
+        );
         return Err(FileError::NoProgram(text).into());
     }
     let cannot = |error: anyhow::Error| {

@@ -298,8 +298,8 @@ fn plain(text: &str) -> Option<u64> {
 fn in_order(text: &str, first: u64, last: u64) -> Result<()> {
     if first == 0 || last < first {
         bail!(
-            "--window {text} is t={}..{}: times count from 1, and the second must not be before \
-             the first",
+            "--window {text} is t={}..{}: times are numbered from 1, and the end must not be before \
+             the beginning",
             grouped(first),
             grouped(last)
         );

@@ -35,10 +35,14 @@ pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()
     let other = other.map(|(call, _)| call);
     let calls = Vec::from_iter(random.into_iter().chain(other));
     if !calls.is_empty() {
+        let first = match calls.len() {
+            1 => "difference is",
+            _ => "differences are",
+        };
         remark(format!(
-            "the host did not give both runs the same: first in {}; some differences may \
-             come from that, not from what {whatever}",
-            calls.join(", and then in ")
+            "the host did not give both runs the same data: the first {first} in {}; some \
+             differences may come from that, not from what {whatever}",
+            calls.join(", and in ")
         ));
     }
     Ok(())
@@ -55,7 +59,7 @@ pub fn remark_random_numbers(runs: [&Session; 2]) -> Result<()> {
         Some((call, bytes)) => {
             format!("apart from these, the host first gave different input in {call}{bytes}")
         }
-        None => "apart from these, the host gave both runs the same".to_owned(),
+        None => "apart from these, the host gave both runs the same data".to_owned(),
     };
     let text = format!("the runs received different random numbers ({SEED}); {besides}");
     runs[0].monitor().note(runs[0].at(), &Note::Remark(text));

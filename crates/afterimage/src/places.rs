@@ -292,7 +292,7 @@ pub fn chosen<'f, 'a>(
                 match most {
                     0 => bail!("no statement at {at} was ever executed"),
                     _ => bail!(
-                        "no statement at {at} was executed that often, but at most {}",
+                        "no statement at {at} was executed more than {}",
                         times(most)
                     ),
                 }

@@ -58,10 +58,10 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
                 reason: "pause",
                 description: match error.downcast_ref() {
                     Some(Interrupted { looked_at }) if interrupted && *looked_at > 0 => format!(
-                        "Interrupted after {} executions were tested: the run is where it was before",
+                        "Interrupted after {} executions were tested: the position has not changed",
                         grouped(*looked_at)
                     ),
-                    _ if interrupted => "Interrupted: the run is where it was before".to_owned(),
+                    _ if interrupted => "Interrupted: the position has not changed".to_owned(),
                     _ => sentence(&error),
                 },
                 breakpoints: Vec::new(),

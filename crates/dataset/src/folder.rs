@@ -107,7 +107,7 @@ impl Folder {
                     "{shown}: this data set describes a different recording; choose another folder"
                 )
             }
-            _ => bail!("{shown}: {MANIFEST} is not that of a data set; choose another folder"),
+            _ => bail!("{shown}: {MANIFEST} does not describe a data set; choose another folder"),
         }
     }
 

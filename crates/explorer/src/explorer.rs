@@ -56,7 +56,7 @@ pub enum ExplorerError {
         last: u16,
     },
     /// The system provides no random numbers for the token.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     Random(io::Error),
 }
 

@@ -95,7 +95,7 @@ pub enum RegenerateError {
     #[error("the run ended before the recorded bits did")]
     Late,
     /// The path does not lead to the recorded end.
-    #[error("the path does not lead to where the recording ended")]
+    #[error("the path does not lead to the recorded end")]
     Elsewhere,
     /// The numbers of a waypoint do not describe a moment of the run.
     #[error("the activations stored for a moment of the run are damaged")]

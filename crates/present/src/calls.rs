@@ -119,7 +119,7 @@ pub fn calls_text(
         let more = counted((rows.len() - top) as u64, "more function");
         writeln!(
             out,
-            "… and {more}; --limit shows them, --function the callers and callees of one"
+            "… and {more}; --limit shows them, and --function shows the callers and callees of one"
         )?;
     }
     left_out(out, report.own, others as u64, "function")?;

@@ -72,7 +72,7 @@ impl DiffEnding {
     pub fn words(&self) -> &str {
         self.text
             .as_deref()
-            .unwrap_or("has no end in its recording")
+            .unwrap_or("ended in a way that its recording does not contain")
     }
 }
 

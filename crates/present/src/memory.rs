@@ -273,7 +273,7 @@ impl MemoryReport {
         let text = format!("t={}  {}", grouped(step.t), step.sentence(self.memories));
         match call {
             Some(call) if step.t < call.first_t => {
-                format!("not yet in this call; before it {text}")
+                format!("not yet in this call; before the call: {text}")
             }
             Some(call) if step.t > call.last_t => "not again in this call".to_owned(),
             _ => text,

@@ -228,7 +228,7 @@ fn in_libraries(out: &mut dyn Write, library: usize, what: &str) -> Result<(), P
         let left_out = counted(library as u64, what);
         writeln!(
             out,
-            "outside of your own code: {left_out}; --code all shows them"
+            "outside your own code: {left_out}; --code all shows them"
         )?;
     }
     Ok(())

@@ -28,7 +28,7 @@ fn head(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     let statements = counted(report.statements.len() as u64, "statement");
     let executions = counted(report.executions, "execution");
     if report.statements.is_empty() {
-        writeln!(out, "{}: nothing that was executed", plain(&report.title))?;
+        writeln!(out, "{}: no executed statements", plain(&report.title))?;
         return initial(out, report);
     }
     let place = match lines {
@@ -50,7 +50,7 @@ fn head(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
 fn initial(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     if report.initial_bytes > 0 {
         let bytes = counted(report.initial_bytes, "byte");
-        writeln!(out, "and {bytes} of memory as they were before the run")?;
+        writeln!(out, "and {bytes} of initial memory")?;
     }
     Ok(())
 }

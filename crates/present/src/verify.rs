@@ -215,7 +215,7 @@ fn text(out: &mut dyn Write, d: &VerifyReport) -> Result<(), PresentError> {
             };
             writeln!(
                 out,
-                "the recording was cut off: its log ends after {reaches}; how the run ended is not in it, so it cannot be repeated"
+                "the recording was cut off: its log ends after {reaches} and does not contain the end of the run, so the run cannot be repeated"
             )?;
         }
         (true, Some(true)) => writeln!(

@@ -40,7 +40,7 @@ pub enum ProfileError {
     },
     /// The operators of a block's open frames are not all listed, or too many are listed.
     #[error(
-        "{block} of {function} holds {open} frames at the end, but the operators of {listed} frames are known"
+        "{block} of {function} has {open} open frames at the end, but {listed} frames are listed with an operator"
     )]
     OpenFrames {
         /// The function that contains the block.
@@ -64,7 +64,7 @@ pub enum ProfileError {
     },
     /// A frame at the run's end is not at an operator of the frame's function.
     #[error(
-        "the recording says that {function} stopped at offset {offset}, where it has no operator"
+        "the recording places the end of {function} at offset {offset}, where it has no operator"
     )]
     NoSuchFrame {
         /// The function that the frame executes.
@@ -79,7 +79,7 @@ pub enum ProfileError {
         function: FuncId,
     },
     /// The module's bytes do not match the control-flow graphs.
-    #[error("{function} has {expected} operators, but these bytes hold {got}")]
+    #[error("{function} has {expected} operators, but these bytes contain {got}")]
     Body {
         /// The function whose body differs.
         function: FuncId,

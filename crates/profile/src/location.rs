@@ -35,7 +35,7 @@ impl FromStr for Occurrence {
         match (text, number(text)) {
             ("last", _) => Ok(Self::Last),
             (_, Some(number)) if number > 0 => Ok(Self::Kth(number)),
-            _ => Err("give a number from 1 on, or last"),
+            _ => Err("write a number of at least 1, or last"),
         }
     }
 }
@@ -95,13 +95,13 @@ pub enum ResolveError {
     )]
     Empty,
     /// The text ends in `#0`, but executions are counted from 1.
-    #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
+    #[error("\"{0}\" selects execution 0, but executions are counted from 1")]
     Zeroth(String),
     /// The text after `#` is not a number.
-    #[error("\"{0}\": after the #, write the number of an execution, from 1 on, or last")]
+    #[error("\"{0}\": after the #, write the number of an execution (1 or more), or last")]
     Number(String),
     /// The number after `#` is too large.
-    #[error("the number of the execution in \"{0}\" is too large: write #K, from 1 on, or #last")]
+    #[error("the execution number in \"{0}\" is too large: write a smaller number, or #last")]
     Large(String),
     /// The text after `@` is not an offset.
     #[error("\"{0}\" is not an offset in the module: write @0x1f3, or @499 in decimal")]

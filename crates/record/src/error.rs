@@ -110,8 +110,8 @@ pub enum RecordError {
     Words,
     /// The path words lead to a different moment than the file records.
     #[error(
-        "the path that the run wrote does not lead where the file says: to t={}, but to \
-         t={}, or to other activations",
+        "the path that the run wrote should lead to t={}, but it leads to t={} or to other \
+         activations",
         grouped(*said),
         grouped(*found)
     )]
@@ -190,12 +190,10 @@ pub enum RecordError {
     #[error("a snapshot of the re-execution does not fit the program: {0}")]
     Snapshot(#[from] MachineError),
     /// The place where a run ended cannot be found in the program.
-    #[error("the engine reports the guest at {0}, which is not a place in the program")]
+    #[error("the engine reports that the guest is at {0}, which is not a place in the program")]
     UnknownPlace(String),
     /// The engine reports no stack at the guest's end, because memory ran out.
-    #[error(
-        "not enough memory to find where the guest was at its end; give this process more memory"
-    )]
+    #[error("not enough memory to find where the guest stopped; give this process more memory")]
     NoBacktrace,
     /// The same stack overflow cannot be found again.
     #[error("the stack overflow of the recording does not happen again at the same place")]

@@ -284,7 +284,7 @@ impl<'a> Job<'a> {
             let ending = outcome.ending(&standing, by);
             if ending != self.end.ending || !same_stack {
                 let what = if ending == self.end.ending {
-                    "it ended with another stack".to_owned()
+                    "it ended with a different stack".to_owned()
                 } else {
                     format!(
                         "the guest {ending}; in the recording it {}",

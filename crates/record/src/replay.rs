@@ -155,7 +155,7 @@ impl ResourceLimiter for Host {
 
     /// Reports a divergence, because this growth did not fail in the recording.
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
-        let what = format!("a memory of the guest cannot grow as it did: {error}");
+        let what = format!("a memory of the guest cannot grow as in the recording: {error}");
         Err(self.diverged(what).into())
     }
 
@@ -172,7 +172,7 @@ impl ResourceLimiter for Host {
         if was_not_asked(&error) && !self.growth(false, 0, 0)? {
             return Ok(());
         }
-        let what = format!("a table of the guest cannot grow as it did: {error}");
+        let what = format!("a table of the guest cannot grow as in the recording: {error}");
         Err(self.diverged(what).into())
     }
 }

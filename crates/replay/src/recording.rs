@@ -58,7 +58,7 @@ pub enum RecordingError {
     #[error("{0}")]
     File(#[from] TraceError),
     /// The program in the recording cannot be parsed.
-    #[error("the program in the recording: {0}")]
+    #[error("the program in the recording cannot be parsed: {0}")]
     Program(#[from] ParseError),
     /// The data about the end of the run is damaged.
     #[error("{0}")]

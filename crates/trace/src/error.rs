@@ -34,7 +34,7 @@ pub enum TraceError {
     /// A different file, or no file, is at the path where the file belongs. A complete copy is kept
     /// beside that path.
     #[error(
-        "{path}: the file was replaced or removed while it was written; all of it is kept in \
+        "{path}: the file was replaced or removed while it was being written; a complete copy is in \
          {kept}"
     )]
     Replaced {
@@ -44,7 +44,10 @@ pub enum TraceError {
         kept: PathBuf,
     },
     /// The file was moved while it was being written.
-    #[error("{path}: the file was moved while it was written; what was added is in the moved file")]
+    #[error(
+        "{path}: the file was moved while it was being written; the moved file contains the \
+         additions"
+    )]
     Moved {
         /// The file's former path.
         path: PathBuf,
@@ -53,14 +56,13 @@ pub enum TraceError {
     #[error("not a regular file")]
     NotAFile,
     /// Another process holds the writer's lock.
-    #[error("the trace file is being written by another process{0}; try again when that has ended")]
+    #[error("another process{0} is writing the trace file; try again when it has ended")]
     BeingWritten(Writer),
     /// Data follows the last complete state, and it is not the remainder of an interrupted
     /// addition.
     #[error(
-        "damage hides what is in the trace file from {at} on ({bytes} bytes); an addition would \
-         remove that, so nothing was added; write a copy of everything that is intact with: \
-         afterimage verify --repair -o COPY.aft FILE.aft"
+        "the trace file is damaged from {at} on ({bytes} bytes), so nothing was added; copy its \
+         intact parts with: afterimage verify --repair -o COPY.aft FILE.aft"
     )]
     Hidden {
         /// The start of that data in the file.
@@ -79,8 +81,8 @@ pub enum TraceError {
     NotATrace,
     /// The file has the label, but its header is truncated or fails its checksum.
     #[error(
-        "the header of the trace file is damaged; write a copy of everything that is intact \
-         with: afterimage verify --repair -o COPY.aft FILE.aft"
+        "the header of the trace file is damaged; copy the intact parts with: afterimage verify \
+         --repair -o COPY.aft FILE.aft"
     )]
     DamagedHeader,
     /// The file was written by a newer, incompatible version of the format.

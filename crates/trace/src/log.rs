@@ -410,8 +410,8 @@ impl LogReader {
         if self.section.first() != self.events {
             return Err(self.malformed(
                 0,
-                "the number of events before this chunk differs from what it \
-                    says",
+                "the number of events before this chunk differs from the \
+                 number in its header",
             ));
         }
         Ok(true)

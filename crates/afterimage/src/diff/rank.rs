@@ -91,7 +91,7 @@ fn lines(
     let first = program.session;
     if session.bytes() != first.bytes() {
         bail!(
-            "{} is a recording of another program than {}; only executions of one program can be ranked",
+            "{} is a recording of a different program from {}; only executions of one program can be ranked",
             session.at().display(),
             first.at().display()
         );

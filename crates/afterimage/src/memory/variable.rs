@@ -147,7 +147,7 @@ pub(super) fn find<'a>(
         && let Some(local) = wasm_local(traced, names, function, expression)
     {
         bail!(
-            "{expression} is local {local} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
+            "{expression} is local {local} of {} at t={}, not in memory; see its values with: afterimage values {} --at {} --var {}",
             names.function(function),
             grouped(time),
             pasted(traced.at()),
@@ -167,7 +167,7 @@ pub(super) fn find<'a>(
             grouped(time)
         ),
         Err(why @ PathError::Unavailable(Unavailable::NotHere { .. })) => bail!(
-            "{expression}: {why}, so it is not in memory at t={}; see what it holds elsewhere with: afterimage values {} --at PLACE --var {}",
+            "{expression}: {why}, so it is not in memory at t={}; see its values elsewhere with: afterimage values {} --at PLACE --var {}",
             grouped(time),
             pasted(traced.at()),
             shell_word(expression)
@@ -180,7 +180,7 @@ pub(super) fn find<'a>(
     };
     let range = in_memory(expression, &seen.object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
-            "{expression} is {place} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
+            "{expression} is {place} of {} at t={}, not in memory; see its values with: afterimage values {} --at {} --var {}",
             names.function(function),
             grouped(time),
             pasted(traced.at()),
@@ -348,7 +348,7 @@ fn global<'a>(
     };
     let range = in_memory(expression, &object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
-            "{expression} is {place}, not in memory; see what it holds with: afterimage values --at PLACE --var {} {}",
+            "{expression} is {place}, not in memory; see its values with: afterimage values --at PLACE --var {} {}",
             shell_word(expression),
             pasted(traced.at())
         ),

@@ -86,8 +86,8 @@ impl Embedding {
                 (0, _) => format!("no source file is known{}", source.missing().hint()),
                 (_, Some(refused)) => refused.clone(),
                 (_, None) => format!(
-                    "no source file of the program is there; {} in other folders, and {} not \
-                     found; say where they are with --source-path OLD=NEW",
+                    "no source file of the program is in the given folders; {} in other folders, \
+                     and {} not found; say where they are with --source-path OLD=NEW",
                     plural(chosen.elsewhere, ["is", "are"]),
                     plural(chosen.missing, ["was", "were"]),
                 ),

@@ -94,7 +94,7 @@ impl ConditionQuery {
         let variables = session.variables()?;
         let first_path = first_variable(session, (&condition, &place.place), variables, &names)?;
         let Some(first_path) = first_path else {
-            bail!("--where '{text}' names no variable, so it holds always or never");
+            bail!("--where '{text}' names no variable, so it either always or never holds");
         };
         let values = session.values()?;
         let (all, happened) = occasions(session, &values, &names, source, place.place.clone())?;

@@ -32,7 +32,7 @@ pub enum InstancesError {
     #[error("write A..B, one number, last, or t=T")]
     Form,
     /// The numbers are out of order, or 0.
-    #[error("executions count from 1, and the second must not be before the first")]
+    #[error("executions are numbered from 1, and the last must not be before the first")]
     Order,
 }
 

@@ -45,7 +45,7 @@ pub fn add_first_values(
         Ok(_) => session.ensure_values(stop),
         Err(why) => {
             session.remark(format!(
-                "{}; no values were added. The path is there: add values with: afterimage build --lens full {}",
+                "{}; no values were added, but the path exists; to add values: afterimage build --lens full {}",
                 sentence(&why),
                 pasted(session.at())
             ));

@@ -158,7 +158,7 @@ fn windows_text(windows: &[(u64, u64)]) -> String {
 /// Describes the values that are not stored, and how to get them.
 fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     format!(
-        "outside what was kept, {}; for the rest: afterimage build --lens full {}",
+        "outside the part with stored values, {}; to build the rest: afterimage build --lens full {}",
         windows_text(windows),
         pasted(file)
     )

@@ -138,7 +138,7 @@ pub fn end(teller: &Teller<'_, '_>, end: End) -> Result<WhyEnd> {
                 let what = name.map_or(memory.clone(), |name| format!("{name} ({memory})"));
                 none(
                     "zero",
-                    format!("{what}, which nothing wrote: it is zero at first"),
+                    format!("{what}, which nothing wrote, so it is zero"),
                 )
             }
         },

@@ -54,7 +54,7 @@ fn parted(number: u64, a: Option<&str>, b: Option<&str>) -> String {
         None => "no call in".to_owned(),
     };
     format!(
-        "host call {number} is {} the unoptimised run and {} the optimised one",
+        "host call {number} is {} the unoptimised run and {} the optimised run",
         call(a),
         call(b)
     )

@@ -171,7 +171,7 @@ fn check(
     let again = again.map_err(|error| format!("{name}: {error}"))?;
     if left > 0 {
         return Err(format!(
-            "{name}: the history in the file continues after the run"
+            "{name}: the history in the file continues past the end of the run"
         ));
     }
     match again.into_iter().next() {

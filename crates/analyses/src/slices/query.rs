@@ -132,7 +132,9 @@ impl SliceQuery {
         } else if self.chop.is_some() && self.depth.is_some() {
             Some("a chop cannot be limited in depth")
         } else if self.about == SliceAbout::Trap && (is_forward || !is_full) {
-            Some("what killed the program can be sliced only backward and by executions")
+            Some(
+                "a slice of the operator that killed the program must be backward and by executions",
+            )
         } else if self
             .depth
             .is_some_and(|it| !(1..=Self::DEEPEST).contains(&it))

@@ -53,7 +53,7 @@ pub fn verify_slices(
         let again = match &saved {
             Ok(saved) if saved.path != identity && !is_whole => continue,
             Ok(saved) if saved.path != identity => {
-                Err("it belongs to a path other than the file's; keep it again".to_owned())
+                Err("it belongs to a different path; keep it again".to_owned())
             }
             Ok(saved) => check(saved, file, program, module, &path, progress),
             Err(error) => Err(error.to_string()),

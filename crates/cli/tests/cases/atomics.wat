@@ -119,7 +119,7 @@
 ;; |   the constant 9                      @0x78#1 in run  t=1
 ;; $ afterimage slice a.aft --at run --by statement
 ;; | what run#1 (9 statements) depends on: 9 statements, 9 executions
-;; | and 1 byte of memory as they were before the run
+;; | and 1 byte of initial memory
 ;; |
 ;; | run
 ;; | times  of  offset  line  text

@@ -24,9 +24,9 @@
 ;; |   five.aft  divide                               host              calls divide(5)
 ;; |   zero.aft  divide                               host              calls divide(0)
 ;; |
-;; | control goes the same way in both, through 1 block
+;; | control takes the same path in both, through 1 block
 ;; |
-;; | what led there
+;; | questions to ask next
 ;; |   afterimage why zero.aft --trap
 ;; $ afterimage diff zero.aft five.aft --format json
 ;; | {"schema":"afterimage/diff/2","a":{"file":"zero.aft","length":N},"b":{"file":"five.aft","length":N},"alike":null,"same":false,"endings":{"a":"trapped: integer division by zero","b":"returned"},"first":{"number":1,"a":{"t":1,"function":{"index":2,"name":"divide"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":2,"name":"divide"},"values":[{"type":"i32","bits":"0x0","as_number":0,"text":"0"}]},"b":{"t":1,"function":{"index":2,"name":"divide"},"operator":null,"offset":null,"source":null,"kind":"call","callee":{"index":2,"name":"divide"},"values":[{"type":"i32","bits":"0x5","as_number":5,"text":"5"}]},"bytes":Nnull,"calls":[]},"control":null,"outputs":[],"lines":null,"more_lines":0,"questions":["afterimage why zero.aft --trap"]}
@@ -46,9 +46,9 @@
 ;; |   exit0.aft  exit                                 host              calls exit(0)
 ;; |   exit3.aft  exit                                 host              calls exit(3)
 ;; |
-;; | control goes the same way in both, through 1 block
+;; | control takes the same path in both, through 1 block
 ;; |
-;; | what led there
+;; | questions to ask next
 ;; |   afterimage why exit3.aft --trap
 ;; $ afterimage why exit3.aft --trap
 ;; | the run exited with code 3 at @0xa7#1 in exit: the exit code is 3, which
@@ -65,13 +65,13 @@
 ;; |   two.aft  tell                                 host              calls tell(1, 2)
 ;; |   six.aft  tell                                 host              calls tell(1, 6)
 ;; |
-;; | control goes the same way in both, through 2 blocks
+;; | control takes the same path in both, through 2 blocks
 ;; |
 ;; | standard output differs from byte 3 on, in line 1
 ;; |   two.aft  "is 2 "  at t=1
 ;; |   six.aft  "is 6 "  at t=1
 ;; |
-;; | what led there
+;; | questions to ask next
 ;; |   afterimage why two.aft --stdout 3
 ;; |   afterimage why six.aft --stdout 3
 ;; $ afterimage why six.aft --stdout 3
@@ -86,7 +86,7 @@
 ;; |   error.aft  tell                                 host              calls tell(2, 2)
 ;; |   six.aft    tell                                 host              calls tell(1, 6)
 ;; |
-;; | control goes the same way in both, through 2 blocks
+;; | control takes the same path in both, through 2 blocks
 ;; |
 ;; | standard output differs from byte 0 on, in line 1
 ;; |   error.aft  "", and nothing more
@@ -96,6 +96,6 @@
 ;; |   error.aft  "is 2 "  at t=1
 ;; |   six.aft    "", and nothing more
 ;; |
-;; | what led there
+;; | questions to ask next
 ;; |   afterimage why six.aft --stdout 0
 ;; |   afterimage why error.aft --stderr 0

@@ -55,7 +55,7 @@
 ;; |   a.aft  "is 2 ok"  at t=8
 ;; |   b.aft  "is 5 ok"  at t=8
 ;; |
-;; | what led there
+;; | questions to ask next
 ;; |   afterimage why a.aft --at @0xac#1
 ;; |   afterimage why b.aft --at @0xac#1
 ;; |   afterimage slice a.aft --at @0xac#1
@@ -72,13 +72,13 @@
 ;; |   a.aft  "\001\000\000\000"
 ;; |   c.aft  "\003\000\000\000"
 ;; |
-;; | control goes the same way in both, through 9 blocks
+;; | control takes the same path in both, through 9 blocks
 ;; |
 ;; | standard output differs from byte 3 on, in line 1
 ;; |   a.aft  "is 2 ok"  at t=8
 ;; |   c.aft  "is 6 ok"  at t=8
 ;; |
-;; | what led there
+;; | questions to ask next
 ;; |   afterimage slice a.aft --at @0xc7#1 --forward
 ;; |   afterimage slice c.aft --at @0xc7#1 --forward
 ;; |   afterimage why a.aft --stdout 3
@@ -92,5 +92,5 @@
 ;; ! afterimage: give either two recordings to compare, or --pass and --fail to rank their differences
 ;; = 125
 ;; $ afterimage diff --pass c.aft
-;; ! afterimage: give --pass and --fail together: correct executions with --pass, failing ones with --fail
+;; ! afterimage: give --pass and --fail together: correct executions with --pass, failing executions with --fail
 ;; = 125

@@ -33,7 +33,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage record --force --invoke exit FILE 0
@@ -50,7 +50,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
@@ -81,7 +81,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
@@ -112,7 +112,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
@@ -142,7 +142,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   1 argument
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
@@ -172,7 +172,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function unreachable
@@ -199,7 +199,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function divide
@@ -225,7 +225,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function load
@@ -251,7 +251,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function indirect
@@ -276,7 +276,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage profile endings.aft --by block --sort program --function throw
@@ -308,7 +308,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 443 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify endings.aft

@@ -37,7 +37,7 @@
 ;; | path      22 executed blocks in 1 segment: 70 bytes, 25.455 bits each
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 151 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify export.aft

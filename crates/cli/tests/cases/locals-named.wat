@@ -59,7 +59,7 @@
 ;; | times  of  offset  line  text
 ;; |     1   1  @0x56         call $sum
 ;; $ afterimage memory run.aft --at @0x40#3 --var total
-;; ! afterimage: run.aft: total is local 1 of sum at t=5, not in memory; see what it holds with: afterimage values run.aft --at @0x40#3 --var total
+;; ! afterimage: run.aft: total is local 1 of sum at t=5, not in memory; see its values with: afterimage values run.aft --at @0x40#3 --var total
 ;; = 125
 ;; $ afterimage values run.aft --at sum --var nosuch
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g

@@ -33,7 +33,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   18 bytes written to standard output
 ;; |   the module, 293 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input

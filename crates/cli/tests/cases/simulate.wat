@@ -240,7 +240,7 @@
 ;; | simulated --branch-predictor gshare:bits=8,history=6,targets=9: 321 executions, 20 missed: 177 bytes, 4.411 bits each
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 254 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify run.aft

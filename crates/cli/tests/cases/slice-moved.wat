@@ -19,7 +19,7 @@
 ;; ! afterimage: slice-moved.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage slice run.aft --at end --address 0..3 --by statement
 ;; | what 0x0..0x3 at the end depends on: 4 statements, 4 executions
-;; | and 1 byte of memory as they were before the run
+;; | and 1 byte of initial memory
 ;; |
 ;; | run
 ;; | times  of  offset  line  text
@@ -31,7 +31,7 @@
 ;; ! afterimage: values of 13 executed statements in 40 bytes (3.0769 a statement)
 ;; $ afterimage slice run.aft --at end --address 4..7 --by statement
 ;; | what 0x4..0x7 at the end depends on: 7 statements, 7 executions
-;; | and 1 byte of memory as they were before the run
+;; | and 1 byte of initial memory
 ;; |
 ;; | grade
 ;; | times  of  offset  line  text

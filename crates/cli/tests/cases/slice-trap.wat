@@ -17,7 +17,7 @@
 ;; = 134
 ;; $ afterimage slice run.aft --trap --by statement
 ;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on: 7 statements, 15 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | share
 ;; | times  of  offset  line  text
@@ -35,7 +35,7 @@
 ;; ! afterimage: values of 13 executed statements in 25 bytes (1.9231 a statement)
 ;; $ afterimage slice run.aft --trap --thin --by statement
 ;; | what `i32.div_u` at @0x3b in share, t=9, where the run ended (integer division by zero), depends on: 3 statements, 4 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | share
 ;; | times  of  offset  line  text
@@ -57,7 +57,7 @@
 ;; |     2   2  @0x5e         i32.sub
 ;; $ afterimage slice run.aft --at share#last --by statement
 ;; | what share#last, `i32.div_u` at t=9, depends on: 7 statements, 15 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | share
 ;; | times  of  offset  line  text

@@ -23,7 +23,7 @@
 ;; ! afterimage: slice.wat returned; 1 host call recorded in run.aft (N)
 ;; $ afterimage slice run.aft --at @0xd8 --by statement
 ;; | what @0xd8#1, `i32.store` at t=12, depends on: 18 statements, 22 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -55,7 +55,7 @@
 ;; ! afterimage: values of 26 executed statements in 81 bytes (3.1154 a statement)
 ;; $ afterimage slice run.aft --at double --by statement
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -79,7 +79,7 @@
 ;; |     1   1  @0xbc         call $double
 ;; $ afterimage slice run.aft --at double
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | Statements without a known line (--by statement lists them)
 ;; | statements  executions  function
@@ -88,7 +88,7 @@
 ;; |          7           7  start
 ;; $ afterimage slice run.aft --at double --data-only --by statement
 ;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -107,7 +107,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; $ afterimage slice run.aft --at double --thin --by statement
 ;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -149,7 +149,7 @@
 ;; | 3,start,19,185,,,1,1
 ;; $ afterimage slice run.aft --at double --chain
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | Statements without a known line (--by statement lists them)
 ;; | statements  executions  function
@@ -221,7 +221,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; |     1   1  @0xbc         call $double
 ;; $ afterimage slice run.aft --at sum#1 --chop double --by statement
-;; | how double#1, `i32.add` at t=9 influenced sum#1 (4 statements): nothing that was executed
+;; | how double#1, `i32.add` at t=9 influenced sum#1 (4 statements): no executed statements
 ;; $ afterimage slice run.aft --at double --algorithm edges --by statement --limit 4
 ;; | what statements of double#1, `i32.add` at t=9, ever depended on: 12 statements, 20 executions
 ;; |
@@ -306,7 +306,7 @@
 ;; ! afterimage: kept as "doubled": 7 statements; show it again with: afterimage slice run.aft --saved doubled
 ;; $ afterimage slice run.aft --saved doubled
 ;; | what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | Statements without a known line (--by statement lists them)
 ;; | statements  executions  function
@@ -342,7 +342,7 @@
 ;; | slice "doubled": what @0x6a (executed from t=9 on) depends on: 7 statements, 10 executions
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 317 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage verify run.aft
@@ -353,7 +353,7 @@
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage slice run.aft --at end --address 44..47 --thin --by statement
 ;; | what 0x2c..0x2f at the end depends on: 8 statements, 11 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -400,7 +400,7 @@
 ;; = 125
 ;; $ afterimage slice run.aft --at sum#1 --operand value --thin --by statement
 ;; | what operand value of sum#1, `i32.store` at t=3, depends on: 2 statements, 2 executions
-;; | and 4 bytes of memory as they were before the run
+;; | and 4 bytes of initial memory
 ;; |
 ;; | sum
 ;; | times  of  offset  line  text
@@ -419,7 +419,7 @@
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g
 ;; = 125
 ;; $ afterimage slice run.aft --at double --algorithm edges --address 16
-;; | what statements that made 0x10..0x17 before t=9 ever depended on: nothing that was executed
+;; | what statements that made 0x10..0x17 before t=9 ever depended on: no executed statements
 ;; $ afterimage slice run.aft --at double --annotate --format json
 ;; ! afterimage: --annotate writes only text; --format html has the same files as a page
 ;; = 125

@@ -247,7 +247,7 @@
 ;; ! afterimage: run.aft: no function is called "g"; did you mean f?
 ;; = 125
 ;; $ afterimage calls run.aft --function f --call 0
-;; ! error: invalid value '0' for '--call <K|last>': give a number from 1 on, or last
+;; ! error: invalid value '0' for '--call <K|last>': write a number of at least 1, or last
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
@@ -258,7 +258,7 @@
 ;; ! afterimage: run.aft: idle was never called
 ;; = 125
 ;; $ afterimage calls run.aft --function f --call first
-;; ! error: invalid value 'first' for '--call <K|last>': give a number from 1 on, or last
+;; ! error: invalid value 'first' for '--call <K|last>': write a number of at least 1, or last
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

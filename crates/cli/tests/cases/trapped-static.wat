@@ -22,7 +22,7 @@
 ;; | lenses    none yet
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   1 argument
 ;; |   the module, 52 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input

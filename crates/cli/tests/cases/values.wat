@@ -452,20 +452,20 @@
 ;; |           #2  t=4              13
 ;; |           #3  t=5              18
 ;; |           #4  t=6              22
-;; |            …  4 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
+;; |            …  4 outside the part with stored values, from t=4 to t=6; to build the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --stats
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |     3 different values, from 13 (first #2) to 22 (first #4); each once
-;; |            …  4 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
+;; |            …  4 outside the part with stored values, from t=4 to t=6; to build the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --format json
 ;; | {"schema":"afterimage/values/2","at":"sum+0x9","statements":[{"function":{"index":2,"name":"sum"},"offset":144,"operator":"i32.add","source":null,"executions":7,"counts":[{"value":{"role":"","type":"i32","bits":"0xd","as_number":13,"text":"13"},"times":1,"first":2},{"value":{"role":"","type":"i32","bits":"0x12","as_number":18,"text":"18"},"times":1,"first":3},{"value":{"role":"","type":"i32","bits":"0x16","as_number":22,"text":"22"},"times":1,"first":4}],"more":0,"outside":4}]}
 ;; $ afterimage values run.aft --at sum+0x9 --instances 1..3
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #2  t=4              13
 ;; |           #3  t=5              18
-;; |            …  1 outside what was kept, from t=4 to t=6; for the rest: afterimage build --lens full run.aft
+;; |            …  1 outside the part with stored values, from t=4 to t=6; to build the rest: afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum+0x9#7
-;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, but this question needs one of t=9; for the rest: afterimage build --lens full
+;; ! afterimage: run.aft: values were kept only from t=4 to t=6, but this question needs a value at t=9; to build the rest: afterimage build --lens full
 ;; = 125
 ;; $ afterimage state run.aft --at t=5
 ;; | before the block at t=5 of 14
@@ -484,7 +484,7 @@
 ;; | #1 start()  @0xb0  t=1
 ;; |     local 0 $x = 0  (i32)
 ;; $ afterimage deps run.aft --at sum --forward
-;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, but this question needs one of t=3; for the rest: afterimage build --lens full
+;; ! afterimage: run.aft: values were kept only from t=4 to t=6, but this question needs a value at t=3; to build the rest: afterimage build --lens full
 ;; = 125
 ;; $ afterimage deps run.aft --at start --forward
 ;; | #1 t=11  @0xba memory.copy  in start
@@ -522,7 +522,7 @@
 ;; | values    12 executed statements from t=4 to t=6 in 1 epoch: 23 bytes, 1.917 bytes each
 ;; | size      N
 ;; |
-;; | Before you share this file: whoever gets it learns
+;; | Before you share this file, note that everyone who receives it learns
 ;; |   the module, 359 bytes, without debug information
 ;; | `afterimage strip --inputs` removes the program's input
 ;; $ afterimage build --lens full --exclude sum run.aft

@@ -499,7 +499,7 @@ fn a_path_is_not_replaced_by_nothing() {
     sandbox.refused(
         "build --lens paths --again --window 900_000..1_000_000 hello.aft",
         125,
-        &["hello.aft", "would keep nothing of the path", "the run has"],
+        &["hello.aft", "would keep no part of the path", "the run has"],
     );
     assert_eq!(sandbox.ok("trace hello.aft --limit all").stdout, before);
     assert!(sandbox.ok("verify hello.aft").stdout.contains("sound"));
@@ -517,7 +517,7 @@ fn recordings_that_cannot_be_written() {
         tools::skipped("recordings that cannot be written, because root writes everything");
         return;
     }
-    let remedy = "copy the recording to a folder where it can be written, and ask the copy";
+    let remedy = "copy the recording to a folder where it can be written, and ask about the copy";
     for verb in ["trace", "build --lens full"] {
         let parts = ["hello.aft", "Permission denied", remedy];
         sandbox.refused(&format!("{verb} hello.aft"), 125, &parts);

@@ -441,8 +441,8 @@ fn answers(sandbox: &Sandbox, file: &str) -> Vec<Answer> {
 /// Whether an answer reports that it covers only a part of the run.
 fn is_partial((_, answer): &Answer) -> bool {
     let words = [
-        "outside what was kept",
-        "values were kept from",
+        "outside the part with stored values",
+        "values were kept only from",
         "no values were kept there",
     ];
     words.iter().any(|words| answer.contains(words))

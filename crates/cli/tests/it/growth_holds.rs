@@ -190,7 +190,7 @@ fn functions_of_different_programs_are_matched_by_name() {
     assert!(text.contains("functions are matched by name"), "{text}");
     assert!(text.contains("gone"), "{text}");
     let parts = [
-        "100.aft and other.aft record different programs, whose lines cannot be matched by number",
+        "100.aft and other.aft are recordings of different programs, whose lines cannot be matched by number",
         "afterimage diff 100.aft other.aft",
     ];
     sandbox.refused("profile 100.aft --compare other.aft --by line", 125, &parts);

@@ -332,13 +332,16 @@ fn a_difference_in_library_code_is_told_by_the_users_line() {
         "{told}"
     );
     // No operator of a library is listed, and the lines are the user's own.
-    let (before, _) = told.split_once("what led there").unwrap();
+    let (before, _) = told.split_once("questions to ask next").unwrap();
     assert!(!before.contains("@0x"), "{told}");
     assert!(before.contains("standard output differs"), "{told}");
     assert!(before.contains("library code: "), "{told}");
     let all = sandbox.ok("diff app.aft more.aft --code all").stdout;
     assert!(
-        all.split("what led there").next().unwrap().contains("@0x"),
+        all.split("questions to ask next")
+            .next()
+            .unwrap()
+            .contains("@0x"),
         "{all}"
     );
 }
@@ -369,7 +372,7 @@ fn a_difference_before_main_comes_last() {
         sandbox.ok(&format!("record -o {name}.aft app.wasm {arguments}"));
     }
     let told = sandbox.ok("diff a.aft b.aft").stdout;
-    let (own, outside) = told.split_once("outside of your own code: at t=").unwrap();
+    let (own, outside) = told.split_once("outside your own code: at t=").unwrap();
     assert!(
         !own.contains("start.c") && own.contains("own.c:4"),
         "{told}"

@@ -124,7 +124,7 @@ fn only_recordings_of_one_program_are_added() {
     sandbox.wasm("other.wasm", &other);
     sandbox.ok("record -o other.aft --invoke run other.wasm 3");
     let parts = [
-        "other.aft: records another program than 3.aft; only counts of the same program can be added up",
+        "other.aft: a recording of a different program from 3.aft; only counts of the same program can be added up",
     ];
     sandbox.refused("profile 3.aft other.aft", 125, &parts);
     let parts = [

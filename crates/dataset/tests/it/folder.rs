@@ -147,7 +147,7 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     assert_eq!(contents(&foreign).len(), 1);
     fs::write(foreign.join("afterimage.json"), "{}").unwrap();
     let said = refused(&query(50, None), &session, &foreign);
-    assert!(said.contains("not that of a data set"), "{said}");
+    assert!(said.contains("does not describe a data set"), "{said}");
 
     let own = folder.path().join("own");
     query(50, None).write(&session, &own).unwrap();

@@ -85,7 +85,7 @@ const LINES: usize = 5;
 
 impl Question for Arguments {
     const NAME: &'static str = "overview";
-    const TITLE: &'static str = "What a recording holds";
+    const TITLE: &'static str = "The contents of a recording";
     const ABOUT: &'static str = "Shows what was run, how it ended, what it printed, and the \
         functions of the user's own code with the number of calls to each. Begin here.";
 

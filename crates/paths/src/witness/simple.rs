@@ -9,7 +9,7 @@ use super::{Placement, TraceGraph, Witness, witness_set};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimpleError {
     /// The next witness is in no edge's witness set, or in several.
-    #[error("the trace does not say which way to go from {0}")]
+    #[error("the trace does not determine the edge to take from {0}")]
     NoWay(BlockId),
     /// The path reached a vertex without successors that is not EXIT.
     #[error("the path ends at {0} without reaching EXIT")]

@@ -183,7 +183,7 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     };
     let found = match (current, stale) {
         (0, 0) if report.count("not available") == known => "cannot be read".to_owned(),
-        (0, 0) => "is never known to be what the programmer expects".to_owned(),
+        (0, 0) => "is never known to have the value that the programmer expects".to_owned(),
         (_, 0) if current == known => "is always current".to_owned(),
         (_, 0) => format!(
             "is current at {}, and never shows anything wrong",

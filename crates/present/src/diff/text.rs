@@ -89,7 +89,7 @@ pub fn diff_text(
         None => {
             part(out)?;
             let blocks = counted(report.lengths[0], "block");
-            writeln!(out, "control goes the same way in both, through {blocks}")?;
+            writeln!(out, "control takes the same path in both, through {blocks}")?;
         }
         Some(parting) if spots.parting == OwnSpot::Outside => {
             outside.push(format!(
@@ -112,7 +112,7 @@ pub fn diff_text(
     }
     if !outside.is_empty() {
         let text = format!(
-            "outside of your own code: {}; --code all shows it",
+            "outside your own code: {}; --code all shows it",
             outside.join("; ")
         );
         writeln!(out, "\n{}", wrapped(&text, scene.style.width, 2))?;
@@ -248,7 +248,7 @@ fn questions(
         questions.sort_by_key(|question| question.command.contains(" --at @"));
     }
     if !questions.is_empty() {
-        let head = scenes[0].style.paint(Paint::Bold, "what led there");
+        let head = scenes[0].style.paint(Paint::Bold, "questions to ask next");
         writeln!(out, "\n{head}")?;
         for question in questions {
             writeln!(out, "  {}", question.command)?;

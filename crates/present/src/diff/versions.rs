@@ -80,7 +80,8 @@ pub fn versions_text(
     suspicious(out, report, suspects, style)?;
     let questions = versions_questions(report, suspects, outputs)?;
     if !questions.is_empty() {
-        writeln!(out, "\n{}", style.paint(Paint::Bold, "what led there"))?;
+        let head = style.paint(Paint::Bold, "questions to ask next");
+        writeln!(out, "\n{head}")?;
         for question in questions {
             writeln!(out, "  {}", question.command)?;
         }

@@ -78,7 +78,10 @@ pub(super) fn text(
     style: Style,
 ) -> Result<(), PresentError> {
     let own = &report.disclosed;
-    writeln!(out, "\nBefore you share this file: whoever gets it learns")?;
+    writeln!(
+        out,
+        "\nBefore you share this file, note that everyone who receives it learns"
+    )?;
     let given = [
         ("argument", report.args.len(), ""),
         ("variable", report.env.len(), " with its value"),
@@ -144,10 +147,10 @@ fn traffic(out: &mut dyn Write, all: &[InfoTraffic]) -> Result<(), PresentError>
             ("stdin", _) => "standard input".to_owned(),
             ("stdout", _) => "standard output".to_owned(),
             ("stderr", _) => "standard error".to_owned(),
-            ("folder", Some(path)) => format!("the list of {path}"),
+            ("folder", Some(path)) => format!("the list of files in {path}"),
             (_, Some(path)) => path,
             ("file", None) => "a file (`afterimage build --lens full` finds its path)".to_owned(),
-            _ => "something that was never opened".to_owned(),
+            _ => "a descriptor that was never opened".to_owned(),
         };
         if row.read_bytes > 0 {
             rows.push((0, row.read_bytes, format!("read from {name}")));

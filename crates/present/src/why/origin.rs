@@ -41,6 +41,6 @@ pub fn why_origin(begun: &[WhyEntry], links: u64) -> String {
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")
         }
-        _ => "goes a long way back: the last lines show where it begins".to_owned(),
+        _ => "comes from far back: the last lines show its origin".to_owned(),
     }
 }

@@ -149,7 +149,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
             if self.text == 0 && left > 0 {
                 self.warn(format!(
                     "unit at 0x{at:x} of .debug_info: the paths of its files are \
-                    far longer than the line table; the rest of them is left out"
+                    far longer than the line table; the other paths are left out"
                 ));
             }
             if self.seen.insert(header.offset().0) {

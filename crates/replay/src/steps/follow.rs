@@ -278,7 +278,7 @@ where
         if self.seek(self.machine.time())? {
             Ok(restored)
         } else {
-            Err(SnapshotError::Damaged("one is inside a node").into())
+            Err(SnapshotError::Damaged("a snapshot is inside a node").into())
         }
     }
 

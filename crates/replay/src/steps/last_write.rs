@@ -226,7 +226,7 @@ where
             return Ok(found);
         }
         let found = self.follow(interval, byte, visit.last() + 1)?;
-        let damaged = CheckpointError::Damaged("a write that writes nothing");
+        let damaged = CheckpointError::Damaged("a write by an execution that does not write there");
         found.ok_or_else(|| StepsError::from(damaged).into())
     }
 

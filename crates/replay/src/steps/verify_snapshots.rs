@@ -34,7 +34,7 @@ where
         Ok(true) => {}
         Ok(false) => {
             return Ok(Some(
-                "the lines that all stretches write together are missing".to_owned(),
+                "the list of all lines that the stretches write is incomplete".to_owned(),
             ));
         }
         Err(error) => return Ok(Some(error.to_string())),

@@ -410,7 +410,8 @@ impl<'h, 'a> Uses<'h, 'a> {
             return Ok(None);
         };
         let role = role_of_read(node.compiled.code.insts[read.inst].code);
-        let role = role.ok_or(ValuesError::Damaged("a read of nothing"))?;
+        let nothing = ValuesError::Damaged("a read by an instruction that reads no data");
+        let role = role.ok_or(nothing)?;
         let found = node.of(at, read.node, read.time, role, read.length);
         Ok(Some(((at, u32::MAX), found)))
     }

@@ -155,15 +155,15 @@ fn other_stack(
     if said.len() != found.len() {
         let (found, said) = (found.len(), said.len());
         return Some(format!(
-            "{found} functions are open at the end, but the recording says {said}"
+            "{found} functions are open at the end, but the recording lists {said}"
         ));
     }
     let differs = found.iter().position(|found| said.next() != Some(*found));
     let at = differs?;
     let (function, block) = found[at];
     Some(format!(
-        "function {at} of the stack at the end is {function}, in {block}, but the recording has \
-         a different place"
+        "function {at} of the stack at the end is {function}, in {block}, but the recording names \
+         another place"
     ))
 }
 

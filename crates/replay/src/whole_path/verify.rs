@@ -207,7 +207,7 @@ fn places(
         Ok(true) if reader.bytes().is_empty() && reader.first() == end => {}
         _ => report.find(
             rule,
-            format!("no empty chunk after {end} blocks ends the segments"),
+            format!("no empty chunk follows the segments after {end} blocks"),
         ),
     }
 }
@@ -237,8 +237,8 @@ fn segment(
     }
     if segment.open != open {
         let text = format!(
-            "segment {at} begins in different activations from those in which the \
-            previous segment ends"
+            "the activations open at the beginning of segment {at} differ from those at the end \
+             of the previous segment"
         );
         report.find(PathRule::Continuity, text);
         return None;

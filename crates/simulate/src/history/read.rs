@@ -83,7 +83,9 @@ impl<'a> Epoch<'a> {
             let [missed, last] = missed;
             all = all.saturating_add(missed);
             if all > Self::MOST {
-                return Err(HistoryError::Malformed("more misses than an epoch has"));
+                return Err(HistoryError::Malformed(
+                    "more misses than an epoch can contain",
+                ));
             }
             sites.push(SiteEpoch {
                 site,

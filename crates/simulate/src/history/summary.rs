@@ -164,7 +164,9 @@ impl Summary {
                 let narrow = u32::try_from(number)
                     .ok()
                     .filter(|&narrow| narrow < u32::MAX);
-                narrow.ok_or(HistoryError::Malformed("a place that no program has"))
+                narrow.ok_or(HistoryError::Malformed(
+                    "a place that no program can contain",
+                ))
             };
             let function = narrow(varint::get(&mut rest)?)?;
             let op = narrow(varint::get(&mut rest)?)?;
@@ -179,7 +181,9 @@ impl Summary {
                 0
             };
             if executions >= MOST {
-                return Err(HistoryError::Malformed("more executions than a run has"));
+                return Err(HistoryError::Malformed(
+                    "more executions than a run can have",
+                ));
             }
             if executions < missed || missed < last {
                 return Err(HistoryError::Malformed("more misses than executions"));

@@ -13,9 +13,8 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     report.sections = state.sections.len() as u64;
     if state.ignored > 0 && !state.interrupted {
         let text = format!(
-            "{} bytes follow the last complete state: damage hides what they are, so they are \
-             ignored, and nothing can be added; write a copy of everything that is intact with: \
-             afterimage verify --repair -o COPY.aft FILE.aft",
+            "{} damaged bytes follow the last complete state, so nothing can be added; copy the \
+             intact parts with: afterimage verify --repair -o COPY.aft FILE.aft",
             state.ignored
         );
         report.find(Rule::Tail, text);

@@ -130,7 +130,7 @@ fn log(file: &TraceFile, report: &mut Report) -> Option<Log> {
 fn end(end: &End, log: &Log, report: &mut Report) {
     if end.events != log.events {
         let text = format!(
-            "END counts {} events, but LOG holds {}",
+            "END counts {} events, but LOG contains {}",
             end.events, log.events
         );
         report.find(Rule::EventCounts, text);
@@ -140,7 +140,7 @@ fn end(end: &End, log: &Log, report: &mut Report) {
     for (import, calls) in told {
         let found = log.calls.get(&import).copied().unwrap_or_default();
         if calls != found {
-            let text = format!("END counts {calls} calls to {import}, but LOG holds {found}");
+            let text = format!("END counts {calls} calls to {import}, but LOG contains {found}");
             report.find(Rule::EventCounts, text);
         }
     }

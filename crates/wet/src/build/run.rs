@@ -502,7 +502,7 @@ where
         if let Some((snapshots, number)) = before.snapshot {
             snapshots.restore(&mut machine, number)?;
         }
-        let inside = || BuildError::from(SnapshotError::Damaged("one is inside a node"));
+        let inside = || BuildError::from(SnapshotError::Damaged("a snapshot is inside a node"));
         let mut cursor = self.path.cursor();
         let begins = match cursor.seek(machine.time()).map_err(BuildError::Path)? {
             Some(visit) => visit.last() == machine.time(),

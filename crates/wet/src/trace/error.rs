@@ -58,13 +58,13 @@ fn outside(time: u64, kept: &[(u64, u64)], without: Option<&str>) -> String {
     let kept = Vec::from_iter(kept.iter().map(text)).join(", ");
     match without {
         None => format!(
-            "values were kept {kept} only, but this question needs one of t={time}; for the \
-             rest: afterimage build --lens full"
+            "values were kept only {kept}, but this question needs a value at t={time}; to build \
+             the rest: afterimage build --lens full"
         ),
         Some(without) => format!(
-            "values were kept without {without}, {kept}, but this question needs one of a \
-             function that was left out, of t={time}; to have them, build the values again: \
-             afterimage build --lens full --again"
+            "values were kept {kept}, without {without}, but this question needs a value of a \
+             function that was left out, at t={time}; build all values again: afterimage build \
+             --lens full --again"
         ),
     }
 }

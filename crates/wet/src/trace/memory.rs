@@ -72,7 +72,8 @@ where
             filled += part;
         }
         if filled != length {
-            return Err(TraceError::Damaged("a load of other bytes"));
+            let damaged = "a load whose bytes do not match its label";
+            return Err(TraceError::Damaged(damaged));
         }
         let kept = match inst.code {
             Code::LoadVector(load) if load.keeps() => known.get(instance, inst.b),
@@ -167,11 +168,13 @@ where
                 let first = address.wrapping_sub(to);
                 if inst.code == Code::MemoryInit {
                     let data = self.initial.data.get(inst.immediate as usize);
-                    let data = data.ok_or(TraceError::Damaged("a data segment"))?;
+                    let missing = TraceError::Damaged("a data segment that does not exist");
+                    let data = data.ok_or(missing)?;
                     for (i, byte) in (0..).zip(bytes) {
                         let at = from.wrapping_add(first).wrapping_add(i);
                         let found = usize::try_from(at).ok().and_then(|at| data.get(at));
-                        *byte = *found.ok_or(TraceError::Damaged("a data segment's byte"))?;
+                        let beyond = "a byte beyond the end of a data segment";
+                        *byte = *found.ok_or(TraceError::Damaged(beyond))?;
                     }
                     return Ok(true);
                 }
@@ -184,7 +187,10 @@ where
                 };
                 return self.copied_bytes(source, instance, position, bytes, known);
             }
-            _ => return Err(TraceError::Damaged("a write that writes nothing")),
+            _ => {
+                let damaged = "a write by an instruction that writes no data";
+                return Err(TraceError::Damaged(damaged));
+            }
         };
         let Some(value) = value else {
             return Ok(false);
@@ -242,7 +248,8 @@ where
             } = writer
                 && (named.time, inst) >= (instance.time, position)
             {
-                return Err(TraceError::Damaged("a copy of what was written later"));
+                let damaged = "a copy of bytes that were written later";
+                return Err(TraceError::Damaged(damaged));
             }
             let wanted = Wanted {
                 offset,

@@ -125,7 +125,7 @@ pub enum CodecError {
     #[error("bytes follow the end")]
     Trailing,
     /// The bytes were written by another version.
-    #[error("coded in version {0}, which this program does not read")]
+    #[error("coded in version {0}, which this program cannot read")]
     Version(u8),
     /// A number exceeds the limits.
     #[error("more {0} than allowed")]
@@ -275,8 +275,8 @@ fn finish(
     root: Vec<Root>,
     grammar: Grammar,
 ) -> Result<Segment, CodecError> {
-    let (node_counts, call_counts) =
-        tally(&grammar, &root).ok_or(CodecError::Malformed("a path without end"))?;
+    let uncountable = CodecError::Malformed("a path with more executions than can be counted");
+    let (node_counts, call_counts) = tally(&grammar, &root).ok_or(uncountable)?;
     Ok(Segment {
         before,
         length,

@@ -87,7 +87,7 @@ pub fn decode_nodes(
         let left_out = table
             .left_out
             .code(&mut coder, 0)
-            .ok_or(CodecError::Malformed("a stretch without end"))?;
+            .ok_or(CodecError::Malformed("a stretch without an end"))?;
         table.begin(function);
         loop {
             if coder.exhausted() {

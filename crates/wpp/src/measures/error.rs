@@ -72,7 +72,7 @@ pub enum CheckError {
     #[error("item {0} of the root ends an activation that the root began")]
     LeaveBegun(usize),
     /// The segment's length differs from the stated length.
-    #[error("it executes {found} blocks and not {length}")]
+    #[error("it executes {found} blocks, not {length}")]
     Length {
         /// The length that the segment states, in blocks.
         length: u64,
@@ -86,10 +86,10 @@ pub enum CheckError {
     #[error("it ends after more blocks than can be counted")]
     End,
     /// The counts of nodes are wrong.
-    #[error("the counts of its nodes differ from those of its rules")]
+    #[error("its node counts differ from the counts that follow from its rules")]
     NodeCounts,
     /// The counts of activations are wrong.
-    #[error("the counts of its calls differ from those of its rules")]
+    #[error("its call counts differ from the counts that follow from its rules")]
     CallCounts,
     /// There are 2^64 activations of a function, or more.
     #[error("it has more activations than can be counted")]

@@ -16,10 +16,10 @@ const LIMIT: u32 = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LzwError {
     /// The bytes end before the expected number of plain bytes was decoded.
-    #[error("compressed bytes end early")]
+    #[error("the compressed bytes end early")]
     EndsEarly,
     /// A code has no meaning yet.
-    #[error("compressed bytes hold the unknown code {0}")]
+    #[error("the compressed bytes contain the unknown code {0}")]
     UnknownCode(u32),
 }
 

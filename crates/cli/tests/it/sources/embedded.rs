@@ -101,7 +101,7 @@ fn nothing_outside_the_roots_is_embedded() {
         let (text, ran) = embeds(path);
         assert_eq!(text, None, "{path}");
         assert_eq!(ran.code, Some(125), "{path}: {ran:?}");
-        let said = "--sources: no source file of the program is there; 1 is in other folders, and 0 were not found";
+        let said = "--sources: no source file of the program is in the given folders; 1 is in other folders, and 0 were not found";
         assert!(ran.stderr.contains(said), "{path}: {ran:?}");
     }
     // These links to a file and a folder lead out of the root.
@@ -177,7 +177,10 @@ fn what_cannot_be_embedded_is_named() {
         assert_eq!(ran.code, Some(134));
     }
     fs::remove_file(sandbox.path("src/count.wat")).unwrap();
-    let parts = ["no source file of the program is there", "1 was not found"];
+    let parts = [
+        "no source file of the program is in the given folders",
+        "1 was not found",
+    ];
     sandbox.refused(&format!("{RECORD} --sources src count.wasm 3"), 125, &parts);
     let large = fs::File::create(sandbox.path("src/count.wat")).unwrap();
     large.set_len((64 << 20) + 1).unwrap();
@@ -296,7 +299,7 @@ fn info_says_what_a_recording_tells() {
     given(&sandbox);
     let info = sandbox.ok("info given.aft").stdout;
     for said in [
-        "\nBefore you share this file: whoever gets it learns\n",
+        "\nBefore you share this file, note that everyone who receives it learns\n",
         "\n  1 argument\n",
         "\n  1 variable with its value\n",
         "\n  1 name of a folder\n",

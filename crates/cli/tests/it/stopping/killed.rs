@@ -23,7 +23,7 @@ fn a_killed_recording_says_what_is_there() {
     ran.is_refusal(
         "record beside a recorder",
         125,
-        &["spin.aft", "being written by another process"],
+        &["spin.aft", "is writing the trace file"],
     );
     // The run is not over, so its end is unknown.
     let info = sandbox.ok("info spin.aft");

@@ -41,7 +41,7 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
         let warned = |other: &str| {
             let ran = sandbox.run(&format!("{verb} a.aft {other}.aft"));
             ran.stderr
-                .contains("the host did not give both runs the same: first in host call 1, fd_read")
+                .contains("the host did not give both runs the same data: the first difference is in host call 1, fd_read")
         };
         for (other, expected) in [
             ("b", false),
@@ -94,10 +94,10 @@ fn what_failed_is_no_reason_to_be_silent() {
     }
     for (other, expected) in [("b", true), ("same", false)] {
         let ran = sandbox.run(&format!("diff a.aft {other}.aft"));
-        let said = "first in host call 3, fd_read";
+        let said = "the first difference is in host call 3, fd_read";
         assert_eq!(ran.stderr.contains(said), expected, "{other}: {ran:?}");
         assert_eq!(
-            ran.stderr.contains("did not give both runs the same"),
+            ran.stderr.contains("did not give both runs the same data"),
             expected
         );
     }
@@ -124,7 +124,8 @@ fn random_numbers_are_the_same_with_the_same_seed() {
     ] {
         sandbox.ok(&format!("record {seed} -o {name}.aft {module}.wasm"));
     }
-    let said = "first in host call 1, random_get (record both with the same --seed";
+    let said =
+        "the first difference is in host call 1, random_get (record both with the same --seed";
     for (other, expected) in [("b", false), ("c", true), ("d", true)] {
         let ran = sandbox.run(&format!("diff a.aft {other}.aft"));
         assert_eq!(ran.stderr.contains(said), expected, "{other}: {ran:?}");
@@ -165,7 +166,7 @@ fn random_numbers_do_not_hide_the_input_that_differs() {
         ("c", None),
         (
             "d",
-            Some("apart from these, the host gave both runs the same"),
+            Some("apart from these, the host gave both runs the same data"),
         ),
     ] {
         let ran = sandbox.run(&format!("diff a.aft {other}.aft"));

@@ -6,7 +6,7 @@ use afterimage_ids::{BlockId, FuncId};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
     /// The next token is impossible at this place.
-    #[error("no path of {function} from {block} writes what comes next")]
+    #[error("no path of {function} from {block} writes the next token")]
     NoWay {
         /// The function that is active.
         function: FuncId,
@@ -37,7 +37,7 @@ pub enum WitnessError {
     #[error("the run ended before the recorded tokens did")]
     Late,
     /// The path continues without ever writing or reaching the recorded end.
-    #[error("the path does not lead to where the recording ended")]
+    #[error("the path does not lead to the recorded end")]
     Elsewhere,
     /// There are more activations than the limit.
     #[error("more than {0} activations are open at once")]

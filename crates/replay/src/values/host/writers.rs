@@ -177,7 +177,8 @@ impl<'a> Writers<'a> {
         self.follow(values, Some(interval), Moment::Start(behind), &mut seen)?;
         for position in written.into_values().flatten() {
             if seen.get(position).is_none() {
-                return Err(HostReadsError::Damaged("a write that writes nothing"));
+                let damaged = "a write by an execution that does not write there";
+                return Err(HostReadsError::Damaged(damaged));
             }
             canvas.set(position, seen.get(position));
         }

@@ -163,7 +163,10 @@ impl Sums {
             .collect();
         wrong.sort_unstable();
         for ((from, to), (found, said)) in wrong {
-            let to = to.map_or_else(|| "what follows its call".to_owned(), |to| to.to_string());
+            let to = to.map_or_else(
+                || "the block after its call".to_owned(),
+                |to| to.to_string(),
+            );
             let text = format!(
                 "{}: control goes from {from} to {to} {found} times, but COUNTS says {said}",
                 function.id

@@ -121,8 +121,7 @@ impl<'n, 'a> Flow<'n, 'a> {
         if open.len() != stops.len() && !partial {
             let (found, said) = (open.len(), stops.len());
             let text = format!(
-                "the path ends in {found} activations, but END has {said} that were \
-                    entered"
+                "{found} activations are open at the end of the path, but END lists {said}"
             );
             report.find(PathRule::Stack, text);
             return;
@@ -148,8 +147,8 @@ impl<'n, 'a> Flow<'n, 'a> {
                 _ => " elsewhere".to_owned(),
             };
             let text = format!(
-                "activation {depth}, from outside, ends in {function}, {block}, but END places \
-                 it{said}"
+                "activation {depth}, counted from the outermost, ends in {function}, {block}, but \
+                 END places it{said}"
             );
             report.find(PathRule::Stack, text);
         }
