@@ -28,7 +28,8 @@ Examples:
   afterimage addresses app.aft --at parse+0x2a --stats
 
 In text, 0x1040 +4 x 1000 means 1000 consecutive executions. The first accesses
-address 0x1040, and each later execution accesses the address 4 bytes further on.")]
+address 0x1040, and each later execution accesses the address 4 bytes further
+on.")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all its loads and stores; append
     /// #K or #last for one execution of an instruction, one arrival at a line, or one call to a

@@ -26,8 +26,8 @@ An execution is a place with a number:
   parse#3            the third call to parse
   @0x1f3#last        the last time that the instruction executed
 
-A moment is a point of the run. An execution means the moment right before it; a
-call means the moment right after the function's prologue. Other moments:
+A moment is a point of the run. An execution means the moment right before it;
+a call means the moment right after the function's prologue. Other moments:
   123456, t=123456   before the 123456th executed block
   start, end         the beginning of the run, and where it ended
   50%                after half of its blocks

@@ -41,8 +41,8 @@ Caches:
   SIZE,WAYS,LINE as in cachegrind: 32768,8,64 or 32k,8,64; WAYS may be full.
   Replacement is least recently used; stores write back and allocate.
 
-Without any of these options, the command shows all results in the recording. If
-there are none, it simulates tage and caches of 32k,8,64 and 1m,16,64.
+Without any of these options, the command shows all results in the recording.
+If there are none, it simulates tage and caches of 32k,8,64 and 1m,16,64.
 
 Examples:
   afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
