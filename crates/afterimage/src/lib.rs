@@ -49,6 +49,7 @@
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
 //! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
 //! | [`MomentQuery`] | [`Session::moment`]: the name of a moment |
+//! | [`StepQuery`] | [`Session::step`]: the moment to which a step leads |
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable in optimised code is current |
 
@@ -170,7 +171,7 @@ pub use diff::{DiffQuery, Differences};
 #[doc(hidden)]
 pub use early::Snapshotting;
 pub use error::{QuestionError, Reason, SessionError};
-pub use explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery};
+pub use explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};

@@ -374,7 +374,7 @@ impl<'l, 'p> Lines<'l, 'p> {
                     if let Some(globals) = &mut globals {
                         globals.look(number, &moment);
                     }
-                    let written = |local| activation.written(path, &self.bodies, entered, local);
+                    let written = |local| activation.written(path, &self.bodies, local);
                     let seen = scenes.look(&moment, end.as_ref(), written)?;
                     Ok(seen.map_err(|error| error.to_string()))
                 };

@@ -1,13 +1,13 @@
 //! Opens a recorded program with its names and lines, for questions that need no values.
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_present::{StepScene, Style, shell_word};
 use afterimage_profile::{OwnFunctions, Resolver};
 use afterimage_program::{NameError, Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::steps::Operators;
 use afterimage_replay::whole_path::{FileSegments, Positions};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::Session;
 use crate::text::pasted;
@@ -48,6 +48,28 @@ impl<'a> NamedProgram<'a> {
     /// Returns a resolver of places in the program.
     pub fn resolver(&self) -> Resolver<'a> {
         self.session.resolver(self.names, self.source)
+    }
+
+    /// Returns the operator at an offset of the original module, in the function executed at a time.
+    ///
+    /// # Errors
+    /// If the function has no such operator.
+    pub(crate) fn operator_at(
+        &self,
+        function: FuncId,
+        offset: OrigOffset,
+        time: u64,
+    ) -> Result<OpId> {
+        let operators = self.operators.of(function)?;
+        let found = operators.iter().position(|one| one.offset == offset);
+        let found = found.with_context(|| {
+            format!(
+                "the operator at @{:#x} is not in {}, which is executed at t={time}",
+                offset.0,
+                self.names.function(function),
+            )
+        })?;
+        Ok(OpId::new(found))
     }
 
     /// Returns a resolver of positions in the run.

@@ -8,8 +8,8 @@ use afterimage_present::{
     CurrencyDocument, DataflowDocument, DepsDirection, DepsReport, ExecutionsDocument,
     FilesDocument, FlowDocument, InfluenceDocument, MatchDocument, MemoryReport, MomentDocument,
     NamesDocument, NoSources, OutputDocument, PathsDocument, ProfileDocument, RankDocument,
-    RankView, RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView, Style,
-    WhyBranch, WhyNotReport,
+    RankView, RedundancyDocument, SimulateHead, SliceReport, SourceDocument, StateView,
+    StepDocument, Style, WhyBranch, WhyNotReport,
 };
 
 use crate::activation::ActivationQuery;
@@ -28,7 +28,8 @@ use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::explore::{
-    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, files, names,
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery,
+    files, names,
 };
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
@@ -504,6 +505,20 @@ impl Session {
         self.answer(Needs::Path, Self::build_whole_path, |session| {
             query.answer(session)
         })
+    }
+
+    /// Returns the moment to which a step by lines leads. Builds the path and the values only if
+    /// stretches of the run do not suffice.
+    ///
+    /// # Errors
+    /// If the run has no such moment, or the recording is damaged.
+    pub fn step(&self, query: &StepQuery) -> Result<StepDocument, QuestionError> {
+        let build = |session: &Self| {
+            session.ensure_whole_path()?;
+            session.ensure_all_values()?;
+            Ok(())
+        };
+        self.answer(Needs::Values, build, |session| query.answer(session))
     }
 
     /// Asks stretches of the run first, and the whole run only if these do not suffice. `ask`

@@ -278,7 +278,6 @@ trait Activations<'a> {
     /// Returns the last write to a local since the activation began.
     fn written(
         &self,
-        call: &Call,
         activation: &Activation<'a>,
         local: u32,
     ) -> Result<Option<Written>, StateError>;
@@ -305,11 +304,10 @@ impl<'s, 'a: 's> Activations<'s> for ByValues<'_, 'a> {
 
     fn written(
         &self,
-        call: &Call,
         activation: &Activation<'s>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
-        activation.written(self.values.path(), self.bodies, call.entered, local)
+        activation.written(self.values.path(), self.bodies, local)
     }
 }
 
@@ -351,14 +349,13 @@ impl<'s, 'a: 's> Activations<'s> for ByStretches<'_, 'a> {
 
     fn written(
         &self,
-        call: &Call,
         activation: &Activation<'s>,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
         // If the path cannot be read, `failure` reports the error.
         let path = self.failure.keep(self.early.path());
         let path = path.ok_or(StateError::NoMoment(activation.time))?;
-        activation.written(path, self.bodies, call.entered, local)
+        activation.written(path, self.bodies, local)
     }
 }
 
@@ -528,7 +525,7 @@ impl StateContext<'_, '_> {
         // itself.
         let is_told = !library || number == 0 || self.query.frame.is_some();
         let activations = self.activations;
-        let written = |local| activations.written(call, activation, local);
+        let written = |local| activations.written(activation, local);
         let found = match self.variables {
             _ if !is_told => Ok(Vec::new()),
             Ok(known) => variables(known, &moment, &Limits::default(), written)?,

@@ -154,6 +154,11 @@ export const executionsOf = ({ file, line }, by, range = {}) => ["executions", {
 
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */
 export async function goto(t, offset, more = {}) {
-  given = await ask(...namedAt(t, offset), "goto");
-  go({ ...more, at: called(given.doc) });
+  arrive(await ask(...namedAt(t, offset), "goto"), more);
+}
+
+/** Goes to a moment whose name is known. @param {import("./api.js").Answer} named @param {Partial<Focus>} [more] */
+export function arrive(named, more = {}) {
+  given = named;
+  go({ ...more, at: called(named.doc) });
 }

@@ -1,7 +1,7 @@
 /** Handles keys, as in gdb and rr, and shows a list of them. */
 import { h } from "./dom.js";
 import { focus, go } from "./focus.js";
-import { callee, caller, execution, line, out, write } from "./moves.js";
+import { callee, caller, execution, step, write } from "./moves.js";
 import { note } from "./notes.js";
 import { search } from "./search.js";
 import { move } from "./source.js";
@@ -61,8 +61,8 @@ const asks = () => { const on = document.activeElement?.closest("[data-variable]
 export function keys(views, copy) {
   /** @type {Record<string, () => any>} */
   const does = {
-    n: () => line(false, true), N: () => line(true, true), s: () => line(false, false), S: () => line(true, false),
-    f: () => out(false), F: () => out(true), c: () => execution(1), C: () => execution(-1), w: () => write(1), W: () => write(-1),
+    n: () => step("over", false), N: () => step("over", true), s: () => step("in", false), S: () => step("in", true),
+    f: () => step("out", false), F: () => step("out", true), c: () => execution(1), C: () => execution(-1), w: () => write(1), W: () => write(-1),
     u: caller, d: callee, "/": () => search(""), "?": help, b: () => note(), ".": copy,
     y: () => asks() ?? (focus.at && go({ view: "why", about: focus.about?.startsWith("var:") ? focus.about : "value" })),
     o: output, v: () => /** @type {HTMLElement | null} */ (document.querySelector(".variables .value .link"))?.focus(),

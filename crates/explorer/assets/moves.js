@@ -1,7 +1,7 @@
 /** Moves through the run by line, execution or write, forward and backward. */
 import { ask, askAhead, busy, Superseded } from "./api.js";
 import { counted, grouped, h } from "./dom.js";
-import { called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
+import { arrive, called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
 import { files } from "./source.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
@@ -22,22 +22,38 @@ async function moved(move) {
 }
 
 /**
- * Moves to the next line, or to the previous one.
- * @param {boolean} back @param {boolean} over over calls
+ * Makes a step.
+ * @param {"in" | "over" | "out"} by @param {boolean} back
  */
-export const line = (back, over) => moved(async () => {
-  latest = BY_LINE.find((one) => one.back === back && one.over === over) ?? latest;
-  const next = await (await hasLines() ? neighbour(back, over, moving) : statement(back, over));
-  if (!next) return say(back ? "The run began here." : "The run ended here.");
-  await goto(next.t, next.offset);
+export const step = (by, back) => moved(async () => {
+  latest = STEPS.find((one) => one.by === by && one.back === back) ?? latest;
+  if (!(await hasLines())) return by === "out" ? outByStatement(back) : byStatement(back, by === "over");
+  const answer = await moving(...stepFrom(by, back));
+  const { moment } = answer.doc;
+  if (moment) return arrive({ ...answer, doc: moment });
+  say(by === "out" && back ? "No function of your own code called this one." : back ? "The run began here." : "The run ended here.");
 });
 
-/** @typedef {(command: string, options: Record<string, any>) => Promise<import("./api.js").Answer>} Asks */
-/** @type {Asks} */
+/** Returns the question for the moment to which a step leads. @param {"in" | "over" | "out"} step @param {boolean} reverse @returns {[string, Record<string, any>]} */
+function stepFrom(step, reverse) {
+  const own = frame();
+  // A step out leaves the activation that the user chose.
+  const outer = step === "out" && focus.frame && own?.number > 0;
+  return ["step", { ...(outer ? { at: `t=${own.t}`, offset: own.offset } : { at: focus.at }), step, reverse }];
+}
+
+/** @param {string} command @param {Record<string, any>} options */
 const moving = (command, options) => ask(command, options, "move");
 
 /** Whether the program has line tables. Without them, the moves are by statement. */
 const hasLines = async () => (await files()).length > 0;
+
+/** Moves to the next statement, or to the previous one. @param {boolean} back @param {boolean} over */
+async function byStatement(back, over) {
+  const next = await statement(back, over);
+  if (!next) return say(back ? "The run began here." : "The run ended here.");
+  await goto(next.t, next.offset);
+}
 
 /** Returns the next statement, or the previous one. @param {boolean} back @param {boolean} over */
 async function statement(back, over) {
@@ -67,64 +83,49 @@ async function ended(one) {
   return end === null || end >= known.moment.length ? null : end;
 }
 
-/** Returns the next line of the trace, or the previous one. @param {boolean} back @param {boolean} over @param {Asks} asks */
-async function neighbour(back, over, asks) {
-  const now = known.moment;
-  const options = { from: focus.at, reverse: back };
-  const { rows } = await asks("trace", { level: "line", "no-variables": true, ...options, over, limit: 4 });
-  const is = (/** @type {any} */ row) => back
-    ? row.t < now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset < now.offset)
-    : row.t > now.t || (row.t === now.t && now.offset !== null && row.offset !== null && row.offset > now.offset);
-  return rows.find(is);
-}
-
-/** The moves by line, the most probable first. */
-const BY_LINE = [{ back: false, over: true }, { back: false, over: false }, { back: true, over: true }, { back: true, over: false }];
-/** The latest of these moves. */
-let [latest] = BY_LINE;
+/** The steps, the most probable first. @type {{ by: "in" | "over" | "out", back: boolean }[]} */
+const STEPS = [{ by: "over", back: false }, { by: "in", back: false }, { by: "over", back: true }, { by: "in", back: true }, { by: "out", back: false }, { by: "out", back: true }];
+/** The latest step. */
+let [latest] = STEPS;
 
 /** The page asks ahead only if the server took at most this time for the last answer, in milliseconds. */
 const QUICK = 500;
 
-/** Asks ahead for the moments that the next move by line may lead to. The user often repeats a move. */
+/** Asks ahead for the moments to which the next step may lead. The user often repeats a step. */
 async function foresee() {
   const { at } = focus;
   // Without line tables, there are no lines to step to.
   if (known.waits || !known.moment || !lineOf(frame())) return;
   if (!known.answer || known.answer.took > QUICK) return;
   try {
-    for (const { back, over } of new Set([latest, ...BY_LINE])) {
-      const next = await neighbour(back, over, askAhead);
+    for (const { by, back } of new Set([latest, ...STEPS])) {
+      const { moment } = (await askAhead(...stepFrom(by, back))).doc;
       if (focus.at !== at) return;
-      if (!next) continue;
-      const { doc } = await askAhead(...namedAt(next.t, next.offset));
+      if (!moment) continue;
+      await askAhead(...stateAt(called(moment)));
       if (focus.at !== at) return;
-      await askAhead(...stateAt(called(doc)));
-      if (focus.at !== at) return;
-      if (doc.arrives && !focus.from) await askAhead(...executionsOf(doc.source));
+      if (moment.arrives && !focus.from) await askAhead(...executionsOf(moment.source));
       if (focus.at !== at) return;
     }
-  } catch { /* the move itself shows why it is impossible */ }
+  } catch { /* the step itself shows why it is impossible */ }
 }
 // Ask ahead after the views have their answers and are painted.
 const calm = () => (busy() ? void setTimeout(calm, 10) : void requestAnimationFrame(() => setTimeout(() => void foresee())));
 onmoment(() => { if (!known.waits) calm(); });
 
-/** Moves out of the call. @param {boolean} back to the place of the call */
-export const out = (back) => moved(async () => {
-  const frames = known.state.frames;
+/** Moves out of the call in a program without line tables. @param {boolean} back to the place of the call */
+async function outByStatement(back) {
+  const { frames, open } = known.state;
   const own = frame();
-  const lines = await hasLines();
-  const outer = frames.find((/** @type {any} */ one) => one.number > own.number && !one.library && (one.source || !lines));
-  if (!outer) return say(known.state.open > frames.length ? `None of the ${grouped(frames.length)} innermost activations is a caller in your own code: show more of the call stack.` : "No function of your own code called this one.");
+  const outer = frames.find((/** @type {any} */ one) => one.number > own.number && !one.library);
+  if (!outer) return say(open > frames.length ? `None of the ${grouped(frames.length)} innermost activations is a caller in your own code: show more of the call stack.` : "No function of your own code called this one.");
   if (back) return goto(outer.t, outer.offset);
-  const inner = frames.find((/** @type {any} */ one) => one.number === outer.number - 1);
-  const end = await ended(inner);
+  const end = await ended(frames.find((/** @type {any} */ one) => one.number === outer.number - 1));
   if (end === null) return say("The call did not return: the run ended in it.");
-  const { rows } = await moving("trace", { level: lines ? "line" : "statement", "no-variables": lines, from: `t=${end + 1}`, limit: 1 });
-  if (!rows.length) return say("The run ended before another line was executed.");
+  const { rows } = await moving("trace", { level: "statement", from: `t=${end + 1}`, limit: 1 });
+  if (!rows.length) return say("The run ended before another statement was executed.");
   await goto(rows[0].t, rows[0].offset);
-});
+}
 
 /** Returns the place of the moment in the form that commands take: its line or, without one, its operator. */
 export const place = () => known.moment?.line ?? (known.state?.frames.length ? `@0x${known.state.frames[0].offset.toString(16)}` : null);
@@ -208,10 +209,10 @@ export function moves() {
   const button = (sign, title, act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);
   return h("div.moves", { role: "toolbar", "aria-label": "Moves" },
     button("⇤", "Previous execution of the line (C)", () => execution(-1)),
-    button("↖", "Back to the call (F)", () => out(true)),
-    button("←", "Previous line, over calls (N)", () => line(true, true)),
-    button("→", "Next line, over calls (n)", () => line(false, true)),
-    button("↘", "Next line, into calls (s)", () => line(false, false)),
-    button("↗", "Out of the call (f)", () => out(false)),
+    button("↖", "Back to the call (F)", () => step("out", true)),
+    button("←", "Previous line, over calls (N)", () => step("over", true)),
+    button("→", "Next line, over calls (n)", () => step("over", false)),
+    button("↘", "Next line, into calls (s)", () => step("in", false)),
+    button("↗", "Out of the call (f)", () => step("out", false)),
     button("⇥", "Next execution of the line (c)", () => execution(1)));
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use afterimage::calls::{show_call, show_calls};
 use afterimage::check::{self, Needs};
+use afterimage::debugger::{Direction, Step};
 use afterimage::explain::explain_with;
 use afterimage::explore::{
-    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
+    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery,
 };
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
@@ -88,8 +89,8 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
         "output" => Lane::Output,
-        "executions" | "moment" | "trace" | "state" | "why" | "why-not" | "deps" | "values"
-        | "memory" | "influence" => Lane::Values,
+        "executions" | "moment" | "step" | "trace" | "state" | "why" | "why-not" | "deps"
+        | "values" | "memory" | "influence" => Lane::Values,
         _ => return None,
     })
 }
@@ -133,7 +134,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
         }
         // Only the answer contains the address of the byte, so show a command about the file first.
         "influence" => Parameters::default().command("info", file),
-        "executions" | "moment" => {
+        "executions" | "moment" | "step" => {
             let mut parameters = parameters.clone();
             let at = parameters.text("at").unwrap_or_default();
             Parameters::of(&[("at", &at)]).command("state", file)
@@ -200,6 +201,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         "export" => asked.export()?,
         "executions" => asked.executions()?,
         "moment" => asked.moment()?,
+        "step" => asked.step()?,
         "trace" => asked.trace()?,
         "state" => asked.state()?,
         "why" => asked.why()?,
@@ -223,7 +225,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
             // A running program may print more.
             "output" => session.file().end().is_ok_and(|end| end.is_some()),
             // Some arrivals can be counted only after the path is built.
-            "moment" => check::is_built(session, Needs::Path),
+            "moment" | "step" => check::is_built(session, Needs::Path),
             _ => true,
         },
         command: asked.command,
@@ -406,6 +408,26 @@ impl Exchange<'_> {
         };
         self.parameters.finish()?;
         let document = self.session.moment(&query)?;
+        self.document(&document)
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let steps = [("in", Step::In), ("over", Step::Over), ("out", Step::Out)];
+        let query = StepQuery {
+            at: self.parameters.needed("at")?,
+            offset: self.parameters.parsed("offset", "a number")?,
+            step: self
+                .parameters
+                .word("step", &steps)?
+                .context("step is missing: give in, over or out")?,
+            direction: if self.parameters.flag("reverse")? {
+                Direction::Backward
+            } else {
+                Direction::Forward
+            },
+        };
+        self.parameters.finish()?;
+        let document = self.session.step(&query)?;
         self.document(&document)
     }
 

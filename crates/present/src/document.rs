@@ -211,6 +211,7 @@ pub fn descriptions() -> Vec<Description> {
         describe::<crate::OutputDocument>(),
         describe::<crate::explore::NamesDocument>(),
         describe::<crate::explore::SourceDocument>(),
+        describe::<crate::explore::StepDocument>(),
         describe::<crate::cfg::InstrumentDocument>(),
         describe::<crate::info::InfoReport>(),
         describe::<crate::loads::LoadValuesHead>(),

@@ -336,3 +336,16 @@ impl Document for MomentDocument {
     const COMMAND: &'static str = "GET moment";
     type Row = NoRows;
 }
+
+/// The moment to which a step leads.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StepDocument {
+    /// The moment. It is null if the step would leave the run.
+    pub moment: Option<MomentDocument>,
+}
+
+impl Document for StepDocument {
+    const NAME: &'static str = "step";
+    const COMMAND: &'static str = "GET step";
+    type Row = NoRows;
+}

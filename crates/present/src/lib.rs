@@ -92,7 +92,7 @@ pub use error::PresentError;
 pub use explore::{
     ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, FlowBlock, FlowDocument,
     FlowEdge, FlowTrace, InfluenceDocument, InfluencedOutput, MomentDocument, NamesDocument,
-    SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay,
+    SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay, StepDocument,
 };
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{

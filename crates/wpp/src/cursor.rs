@@ -9,6 +9,7 @@ use afterimage_ids::{FuncId, NodeId};
 
 pub use self::calls::{CallEvent, Calls};
 use self::occurrence::SymbolOccurrence;
+pub use self::siblings::NodeFilter;
 pub use self::stack::Activation;
 use crate::{PathError, Segments, WholePath};
 

@@ -65,7 +65,7 @@ mod whole_path;
 
 pub use builder::{Builder, Limits};
 pub use call_graph::{CallEdge, CallGraph, CallGraphError, CallTotal};
-pub use cursor::{Activation, CallEvent, Calls, Cursor, Visit};
+pub use cursor::{Activation, CallEvent, Calls, Cursor, NodeFilter, Visit};
 pub use directory::{
     Contexts, Continuation, Directory, DirectoryLimits, OpenActivation, Partial, StretchDirectory,
 };

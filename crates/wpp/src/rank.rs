@@ -151,12 +151,6 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         self.before[self.before.len() - 1]
     }
 
-    /// Whether a segment, given by its position, contains any occurrences.
-    pub fn are_in(&self, segment: usize) -> bool {
-        let here = self.before.get(segment..=segment + 1);
-        here.is_some_and(|here| here[0] < here[1])
-    }
-
     /// Returns the number of occurrences at or before block `time`.
     ///
     /// # Errors

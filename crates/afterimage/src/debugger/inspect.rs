@@ -417,7 +417,7 @@ impl<'a> Inspection<'_, 'a> {
             program: debugger.run.program,
             name: &name,
         };
-        let written = |local| activation.written(debugger.path(), bodies, call.entered, local);
+        let written = |local| activation.written(debugger.path(), bodies, local);
         ask(&moment, &written)
     }
 

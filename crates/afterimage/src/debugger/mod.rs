@@ -14,13 +14,13 @@ mod scan;
 mod stops;
 mod walk;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset, grouped};
-use afterimage_profile::{Folded, OwnFunctions, Source, Stop};
+use afterimage_profile::{Folded, Source, Stop};
 use afterimage_program::{InlinedFrame, SourceMap};
 pub use afterimage_replay::state::Local;
 use afterimage_replay::state::{Bodies, DebugError, FunctionScopes, Variables};
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::error::QuestionError;
-use crate::named::NamedProgram;
+use crate::named::{NamedProgram, with_names};
 
 pub use frames::StackFrame;
 pub use inspect::{Inspection, Near};
@@ -84,6 +84,8 @@ pub struct Debugger<'a> {
     frames: RefCell<HashMap<OrigOffset, Rc<[InlinedFrame]>>>,
     scopes: RefCell<HashMap<FuncId, Result<Rc<FunctionScopes>, String>>>,
     near: RefCell<Near>,
+    /// The number of consecutive arrivals that do not end a step to examine one by one.
+    patience: Cell<u32>,
     cancelled: &'a AtomicBool,
 }
 
@@ -102,27 +104,32 @@ pub fn with_debugger<R>(
     let opened = || -> Result<R> {
         let stretched = session.for_stepping()?;
         let session = stretched.as_ref().unwrap_or(session);
-        let source = session.source_map();
-        let names = session.module().names(source);
-        let operators = session.operators();
-        let folded = session.folded(source);
-        let program = NamedProgram {
-            session,
-            names: &names,
-            source,
-            operators: &operators,
-            own: &OwnFunctions::new(&folded, session.program(), &names),
-        };
         let mut run = session.run_from_checkpoints()?;
         if stretched.is_none() {
             run.snapshots = session.snapshots()?.filter(|_| run.checkpoints.is_none());
         }
+        debug(session, run, cancelled, ask)
+    };
+    opened().map_err(|error| error.context(session.at().display().to_string()).into())
+}
+
+/// Opens a run whose path and values exist, for stepping through it.
+///
+/// # Errors
+/// If the run executed no block, the recording is damaged, or `ask` fails.
+pub(crate) fn debug<R>(
+    session: &Session,
+    run: Run<'_, FileSegments>,
+    cancelled: &AtomicBool,
+    ask: impl FnOnce(&Debugger<'_>) -> Result<R>,
+) -> Result<R> {
+    with_names(session, |program| {
         if run.path.length() == 0 {
             bail!("the run executed no block, so there is nothing to step through");
         }
-        let debugger = Debugger {
+        ask(&Debugger {
             program,
-            folded: &folded,
+            folded: program.own.folded,
             positions: program.positions()?,
             values: session.values()?,
             run,
@@ -135,14 +142,20 @@ pub fn with_debugger<R>(
             frames: RefCell::default(),
             scopes: RefCell::default(),
             near: RefCell::default(),
+            patience: Cell::new(walk::PATIENCE),
             cancelled,
-        };
-        ask(&debugger)
-    };
-    opened().map_err(|error| error.context(session.at().display().to_string()).into())
+        })
+    })
 }
 
 impl<'a> Debugger<'a> {
+    /// Sets the number of consecutive arrivals in inlined code to examine one by one before paths
+    /// are skipped. The number does not affect the steps.
+    #[doc(hidden)]
+    pub fn set_patience(&self, arrivals: u32) {
+        self.patience.set(arrivals);
+    }
+
     /// Returns the session with the recording.
     pub fn session(&self) -> &'a Session {
         self.program.session
@@ -268,6 +281,15 @@ impl<'a> Debugger<'a> {
         Ok((
             function,
             offset.context("an operator is not in the program")?,
+        ))
+    }
+
+    /// Returns the position before the operator at an offset, in the function executed at a time.
+    pub(crate) fn before(&self, time: u64, offset: OrigOffset) -> Result<Position> {
+        let (function, _) = self.block(time)?;
+        Ok(Position::new(
+            time,
+            self.program.operator_at(function, offset, time)?,
         ))
     }
 

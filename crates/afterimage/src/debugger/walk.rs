@@ -16,7 +16,7 @@ use afterimage_program::{InlinedFrame, Location};
 use afterimage_replay::state::{Activation, calls};
 use afterimage_replay::steps::{Enter, LineStep, LineSteps, WantedLines, Within};
 use afterimage_replay::whole_path::{FileSegments, Window};
-use afterimage_wpp::Cursor;
+use afterimage_wpp::{Cursor, NodeFilter, Visit};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,9 @@ impl Direction {
 
 /// The number of arrivals examined between checks for cancellation.
 const ASK: u32 = 1 << 12;
+/// The number of consecutive arrivals in other frames of an activation to examine one by one. After
+/// that, the paths without arrivals in the wanted frames are skipped.
+pub(super) const PATIENCE: u32 = 64;
 
 /// A frame of the user's own code in an activation. It is identified by its functions, outermost
 /// first, each with the place where it calls the next.
@@ -168,6 +171,7 @@ impl Passed {
     }
 
     /// Processes the next arrival. `arrived` is the open frame of the arrival, if it has one.
+    /// `skipped` returns whether the walk has skipped inlined code since the previous arrival.
     /// Returns whether the step is complete.
     fn is_over(
         &mut self,
@@ -175,31 +179,33 @@ impl Passed {
         (line, depth): (Line, usize),
         arrived: Option<Chain>,
         innermost: Option<&Chain>,
-    ) -> bool {
+        skipped: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
         let Some(chain) = arrived else {
             let own = self.last.as_ref().map_or(self.level, |last| last.1);
             self.inside |= depth == own;
-            return false;
+            return Ok(false);
         };
         let inside = std::mem::replace(&mut self.inside, false);
         if self.direction == Direction::Backward {
             // Goes back to the beginning of the line.
             if let Some((last, its_depth, frame)) = &self.last {
                 let is_same = (*last, *its_depth) == (line, depth) && frame.is(&chain);
-                if !is_same || !inside {
-                    return true;
+                if !is_same || !(inside || skipped()?) {
+                    return Ok(true);
                 }
             }
             self.last = Some((line, depth, chain));
             self.found = Some(at);
-            return false;
+            return Ok(false);
         }
         let is_same = depth == self.level && self.line == Some(line);
-        if inside && is_same && innermost.is_some_and(|frame| frame.is(&chain)) {
-            return false;
+        let is_same = is_same && innermost.is_some_and(|frame| frame.is(&chain));
+        if is_same && (inside || skipped()?) {
+            return Ok(false);
         }
         self.found = Some(at);
-        true
+        Ok(true)
     }
 }
 
@@ -281,6 +287,9 @@ impl<'a> Debugger<'a> {
 
     /// Goes to the next arrival in an open frame. If `frames` is given, only the first `frames`
     /// frames of the activation at `level` count, and the search ends with this activation.
+    ///
+    /// A long sequence of arrivals in other frames of this activation, such as an inlined loop, is
+    /// skipped with the executed paths that have no arrival in the wanted frames.
     fn over(
         &self,
         from: Position,
@@ -299,6 +308,9 @@ impl<'a> Debugger<'a> {
         let mut passed = Passed::new(direction, self.located(from)?.map(Line::from), level);
         let mut steps = self.lines(from, direction, Enter::UpTo(level))?;
         let mut looked_at = 0u32;
+        let mut other = 0u32;
+        // The latest step in the activation at `level`, once the walk skips paths.
+        let mut before = None;
         while let Some(step) = steps.next()? {
             looked_at = looked_at.wrapping_add(1);
             if looked_at.is_multiple_of(ASK) {
@@ -312,6 +324,7 @@ impl<'a> Debugger<'a> {
             if depth < level && frames.is_some() {
                 break;
             }
+            let count = frames.filter(|_| depth == level);
             let arrived = match step.op {
                 Some(op) => {
                     let offset = self.offset(step.function, op)?;
@@ -320,11 +333,8 @@ impl<'a> Debugger<'a> {
                     let function = step.function;
                     let own = Chain { function, inlined };
                     let open = open.chain(depth)?;
-                    open.is_some_and(|chain| {
-                        let count = frames.filter(|_| depth == level);
-                        own.is_of(&chain, count.unwrap_or(chain.len()))
-                    })
-                    .then_some(own)
+                    open.is_some_and(|chain| own.is_of(&chain, count.unwrap_or(chain.len())))
+                        .then_some(own)
                 }
                 None => return Ok(passed.found.or(Some(position))),
             };
@@ -333,12 +343,86 @@ impl<'a> Debugger<'a> {
             } else {
                 self.located(position)?.map_or(step.line, Line::from)
             };
+            other = match arrived {
+                None if depth == level => other.saturating_add(1),
+                _ => 0,
+            };
             let innermost = open.chain(level)?;
-            if passed.is_over(position, (line, depth), arrived, innermost.as_ref()) {
+            let skipped = || match before.filter(|_| depth == level) {
+                Some(before) => self.arrives_between(before, step.visit, level),
+                None => Ok(false),
+            };
+            let line = (line, depth);
+            if passed.is_over(position, line, arrived, innermost.as_ref(), skipped)? {
                 break;
+            }
+            if before.is_some() {
+                before = Some(step.visit);
+            } else if other > self.patience.get()
+                && let Some(chain) = &innermost
+            {
+                let frames = frames.unwrap_or(chain.len());
+                steps.keep_only(level, self.nodes_of_frames(chain, frames)?);
+                before = Some(step.visit);
             }
         }
         Ok(passed.found)
+    }
+
+    /// Returns the nodes with an arrival in the first `frames` frames of an activation.
+    fn nodes_of_frames(&self, chain: &Chain, frames: usize) -> Result<NodeFilter> {
+        let function = chain.function;
+        let mut known: HashMap<OpId, bool> = HashMap::new();
+        let mut is_wanted = |op: OpId| -> Result<bool> {
+            if let Some(&known) = known.get(&op) {
+                return Ok(known);
+            }
+            let offset = self.offset(function, op)?;
+            let offset = offset.context("an operator is not in the program")?;
+            let inlined = self.own_frames(offset);
+            let found = (Chain { function, inlined }).is_of(chain, frames);
+            known.insert(op, found);
+            Ok(found)
+        };
+        // The run may end on the way to a line.
+        let last = self.path().cursor().seek(self.length())?;
+        let mut wanted = Vec::from_iter(last.map(|last| last.node));
+        for (id, node) in self.path().nodes().iter() {
+            if node.function != function {
+                continue;
+            }
+            let tables = &self.tables;
+            for op in tables.arrivals(self.code(), self.folded, (function, &node.blocks))? {
+                if is_wanted(op)? {
+                    wanted.push(id);
+                    break;
+                }
+            }
+        }
+        Ok(NodeFilter::new(wanted))
+    }
+
+    /// Whether the activation at a depth arrived at a line between two of its executed paths.
+    fn arrives_between(&self, one: Visit, other: Visit, depth: usize) -> Result<bool> {
+        let (first, last) = if one.start < other.start {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        if first.last() + 1 >= last.start {
+            return Ok(false);
+        }
+        let window = Window {
+            first: first.last() + 1,
+            last: last.start - 1,
+        };
+        let mut steps = self.lines_in(window, Direction::Forward, Enter::UpTo(depth))?;
+        while let Some(step) = steps.next()? {
+            if step.depth + 1 == depth {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn out(&self, from: Position, direction: Direction, level: usize) -> Result<Option<Position>> {
@@ -445,8 +529,17 @@ impl<'a> Debugger<'a> {
             Direction::Forward => (from.time, self.length()),
             Direction::Backward => (1, from.time),
         };
+        self.lines_in(Window { first, last }, direction, enter)
+    }
+
+    fn lines_in(
+        &self,
+        window: Window,
+        direction: Direction,
+        enter: Enter,
+    ) -> Result<LineSteps<'_, FileSegments>> {
         let wanted = WantedLines {
-            window: Window { first, last },
+            window,
             within: Within::default(),
             reverse: direction == Direction::Backward,
             enter,

@@ -8,6 +8,7 @@ mod names;
 mod output;
 mod range;
 mod source;
+mod step;
 
 pub use executions::ExecutionsQuery;
 pub use flow::FlowQuery;
@@ -16,3 +17,4 @@ pub use moment::MomentQuery;
 pub(crate) use names::names;
 pub use output::OutputQuery;
 pub use source::{SourceQuery, files};
+pub use step::StepQuery;

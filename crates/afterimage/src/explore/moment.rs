@@ -1,13 +1,13 @@
 //! Finds the name of a moment.
 
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::MomentDocument;
 use afterimage_present::document::objects::Function;
 use afterimage_profile::Source;
 use afterimage_profile::location::Place;
 use afterimage_program::Location;
 use afterimage_replay::whole_path::{At, PathFileError, time_of};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
@@ -60,17 +60,7 @@ impl MomentQuery {
             let operators = program.operators.of(function)?;
             let op = match self.offset {
                 None => at.op,
-                Some(offset) => {
-                    let found = operators.iter().position(|one| one.offset.0 == offset);
-                    let Some(found) = found else {
-                        bail!(
-                            "the operator at @{offset:#x} is not in {}, which is executed at t={}",
-                            program.names.function(function),
-                            at.time
-                        );
-                    };
-                    Some(OpId::from_u32(found as u32))
-                }
+                Some(offset) => Some(program.operator_at(function, OrigOffset(offset), at.time)?),
             };
             // The beginning of a block is named after the block's first operator.
             let code = session.program().function(function);

@@ -90,6 +90,21 @@ fn backward_is_the_same(debugger: &Debugger<'_>, all: &[Position]) -> Result<()>
     Ok(())
 }
 
+/// Steps with and without skipping paths in inlined code. Both must lead to the same position.
+fn step(
+    debugger: &Debugger<'_>,
+    from: Position,
+    step: Step,
+    direction: Direction,
+) -> Result<Option<Position>> {
+    debugger.set_patience(u32::MAX);
+    let slow = debugger.step(from, step, direction)?;
+    debugger.set_patience(0);
+    let found = debugger.step(from, step, direction)?;
+    assert_eq!(found, slow, "{step:?} {direction:?} from {from:?}");
+    Ok(found)
+}
+
 fn over_is_the_next_of_an_open_frame(
     debugger: &Debugger<'_>,
     all: &[Position],
@@ -120,7 +135,7 @@ fn over_is_the_next_of_an_open_frame(
             let before = std::mem::replace(&mut since, other);
             !(is_parted(before, other, number) && is_alike(number, other))
         });
-        let found = debugger.step(all[number], Step::Over, Direction::Forward)?;
+        let found = step(debugger, all[number], Step::Over, Direction::Forward)?;
         match later {
             Some(later) => assert_eq!(found, Some(all[later]), "over from {:?}", all[number]),
             None => assert!(found.is_none_or(|found| found > all[all.len() - 1])),
@@ -139,7 +154,7 @@ fn over_is_the_next_of_an_open_frame(
                 }
             }
         }
-        let found = debugger.step(all[number], Step::Over, Direction::Backward)?;
+        let found = step(debugger, all[number], Step::Over, Direction::Backward)?;
         match (place, is_known) {
             (Some(place), true) => {
                 assert_eq!(found, Some(all[place]), "back from {:?}", all[number]);
@@ -150,7 +165,7 @@ fn over_is_the_next_of_an_open_frame(
         }
         // Stepping out may stop in the middle of a line, if no line of an outer frame comes first.
         let later = (number + 1..all.len()).find(is_outer);
-        if let Some(out) = debugger.step(all[number], Step::Out, Direction::Forward)? {
+        if let Some(out) = step(debugger, all[number], Step::Out, Direction::Forward)? {
             assert!(
                 later.is_none_or(|later| out <= all[later]),
                 "out of {:?}",
@@ -163,7 +178,7 @@ fn over_is_the_next_of_an_open_frame(
             );
         }
         let earlier = (0..number).rev().find(is_outer);
-        if let Some(out) = debugger.step(all[number], Step::Out, Direction::Backward)? {
+        if let Some(out) = step(debugger, all[number], Step::Out, Direction::Backward)? {
             assert!(earlier.is_none_or(|earlier| out >= all[earlier]));
             let outside = frames(debugger, out)?;
             assert!(open[1..].iter().any(|frame| is_same(frame, &outside[0])));

@@ -187,8 +187,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         let arguments = activation.parameters(self.program);
         let doubt = watched.begun.doubt(self.variables, scopes, arguments);
         match doubt.zip(moment.entry) {
-            Some((doubt, entry)) => doubt.written(activation.time, |local| {
-                activation.written(self.values.path(), self.bodies, entry.time, local)
+            Some((doubt, _)) => doubt.written(activation.time, |local| {
+                activation.written(self.values.path(), self.bodies, local)
             }),
             None => Ok(None),
         }

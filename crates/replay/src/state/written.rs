@@ -8,11 +8,10 @@ use afterimage_ids::{BlockId, FuncId, NodeId, OpId, OrigOffset};
 use afterimage_variables::{
     FunctionScopes, Machine, Piece, Variable, VariableKind, VariableLocation, Variables, Word,
 };
-use afterimage_wpp::Visit;
+use afterimage_wpp::{NodeFilter, Visit};
 use wasmparser::Operator;
 
 use super::{Activation, Bodies, StateError};
-use crate::values::ValuesError;
 use crate::whole_path::RecordedPath;
 
 /// The operators that write a local.
@@ -207,13 +206,12 @@ impl Bodies<'_> {
 }
 
 impl Activation<'_> {
-    /// Returns the last write to a local since the activation began with block `entered`. Returns
-    /// `None` if there was no write, so a parameter still holds its argument. The nodes may have
-    /// other numbers in this path than in the path by which the activation was found.
+    /// Returns the activation's last write to a local. Returns `None` if there was no write, so a
+    /// parameter still has its argument. The nodes may have other numbers in this path than in the
+    /// path by which the activation was found.
     ///
-    /// Takes O(nodes of the path) and, for recursive calls, O(nodes of the activation). Opens the
-    /// segments that execute a node with a write, and the segments of the moment and of the
-    /// activation's beginning.
+    /// Takes O(nodes of the path). Opens the segments that execute a node with a write, and the
+    /// segments of the moment and of the activation's beginning.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -221,7 +219,6 @@ impl Activation<'_> {
         &self,
         path: &RecordedPath,
         bodies: &Bodies<'_>,
-        entered: u64,
         local: u32,
     ) -> Result<Option<Written>, StateError> {
         let sets = bodies.sets(self.function, local);
@@ -241,30 +238,10 @@ impl Activation<'_> {
         }
         let own = path.nodes().iter();
         let own = own.filter(|(_, node)| node.function == self.function);
-        let writers = own.filter_map(|(id, _)| Some((id, writes.whole(id)?.0)));
-        let writers = path.executions(writers).map_err(ValuesError::from)?;
-        let before = writers.rank(here.start.saturating_sub(1))?;
-        if before == writers.rank(entered.saturating_sub(1))? {
-            return Ok(None);
-        }
-        if let Some(found) = writers.select(before)? {
-            // The execution found may belong to another activation that was called in between.
-            let visit = cursor.seek(found.time)?;
-            let stack = cursor.stack()?;
-            if stack.last().is_some_and(|own| own.entered == entered) {
-                return Ok(visit.and_then(|visit| writes.of(visit)));
-            }
-        }
-        cursor.seek(here.start)?;
-        let among = |segment| writers.are_in(segment);
-        while let Some(visit) = cursor.previous_in_activation_among(among)?
-            && visit.start >= entered
-        {
-            if let Some(found) = writes.of(visit) {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
+        let writers = own.filter(|&(id, _)| writes.whole(id).is_some());
+        let writers = NodeFilter::new(writers.map(|(id, _)| id));
+        let last = cursor.previous_among(&writers)?;
+        Ok(last.and_then(|visit| writes.of(visit)))
     }
 }
 

@@ -14,8 +14,8 @@ use afterimage_profile::body::decode;
 use afterimage_profile::lines::{Arrival, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, ProfileError, Source, Stop};
-use afterimage_program::{BlockKind, Program};
-use afterimage_wpp::{Activation, Cursor, PathError, Segments, Visit, WholePath};
+use afterimage_program::{BlockKind, Cfg, Program};
+use afterimage_wpp::{Activation, Cursor, NodeFilter, PathError, Segments, Visit, WholePath};
 
 use super::{Run, Within};
 use crate::whole_path::{TraceError, Visits, Window};
@@ -108,6 +108,8 @@ pub struct LineSteps<'a, S: Segments> {
     visits: Enumeration<'a, S>,
     /// The largest number of activations around a step, if calls are skipped.
     level: usize,
+    /// The nodes to examine in the activation at a depth, if not all.
+    only: Option<(usize, NodeFilter)>,
     found: VecDeque<LineStep>,
     /// The number of paths without lines since the last path with lines.
     fruitless: u32,
@@ -146,6 +148,35 @@ impl LineTables {
         Ok(table)
     }
 
+    /// Returns the operators after which a step may be when a function executes these blocks in a
+    /// row, whatever it executed before.
+    ///
+    /// # Errors
+    /// If the module's bytes do not match the program.
+    pub fn arrivals(
+        &self,
+        code: (&Program, &[u8]),
+        source: &dyn Source,
+        (function, blocks): (FuncId, &[BlockId]),
+    ) -> Result<Vec<OpId>, ProfileError> {
+        let table = self.get(code, source, function)?;
+        let mut found = Vec::new();
+        let mut before = None;
+        let mut arrived = false;
+        for &block in blocks {
+            arrived |= match before.replace(block) {
+                Some(before) => table.between(before, block) != Ok(None),
+                None => table.entered.contains(&block),
+            };
+            if let Some(&first) = table.first.get(&block) {
+                found.extend(std::mem::take(&mut arrived).then_some(first));
+            }
+            let inside = table.inside.get(&block).into_iter().flatten();
+            found.extend(inside.map(|&(op, _)| op));
+        }
+        Ok(found)
+    }
+
     /// Whether a function has code with lines. `code` consists of the program and the module from
     /// which it was parsed.
     ///
@@ -173,6 +204,9 @@ struct Table {
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.
     first: HashMap<BlockId, OpId>,
+    /// The blocks before which the activation may have arrived at a line without executing code of
+    /// the line.
+    entered: HashSet<BlockId>,
     /// The blocks that an exception may leave for a dispatch vertex.
     throws: HashSet<BlockId>,
     /// The blocks to which dispatch vertices lead, each with the line at which control then
@@ -195,6 +229,24 @@ impl Table {
             Some(other) => first.or(other).map_or(Ok(None), Err),
             None => Ok(first),
         }
+    }
+}
+
+impl Table {
+    fn blocks_after_arrivals(&self, cfg: &Cfg) -> HashSet<BlockId> {
+        let over = self.over.keys().map(|&(_, to)| to);
+        let caught = self.caught.iter().filter(|(_, line)| line.is_some());
+        let caught = caught.map(|(&to, _)| to);
+        let root = self.entry.map(|_| cfg.graph.root());
+        let mut work = Vec::from_iter(over.chain(caught).chain(root));
+        let mut entered = HashSet::new();
+        while let Some(block) = work.pop() {
+            // Code without a position passes the arrival on.
+            if entered.insert(block) && !self.first.contains_key(&block) {
+                work.extend(cfg.graph.successors(block));
+            }
+        }
+        entered
     }
 }
 
@@ -302,6 +354,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
             tables,
             visits,
             level,
+            only: None,
             found: VecDeque::new(),
             fruitless: 0,
             patience: FRUITLESS,
@@ -313,6 +366,12 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     pub fn with_patience(mut self, paths: u32) -> Self {
         self.patience = paths;
         self
+    }
+
+    /// From now on, examines only executions of these nodes in the activation at this depth. The
+    /// outermost activation has depth 1. Has no effect on walks that enter all calls.
+    pub fn keep_only(&mut self, depth: usize, nodes: NodeFilter) {
+        self.only = Some((depth, nodes));
     }
 
     /// Returns the next step, or `None` at the end.
@@ -380,17 +439,28 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                 let visit = match (std::mem::replace(begun, true), self.wanted.reverse) {
                     (false, _) => cursor.visit(),
                     (true, false) => {
-                        let mut next = cursor.next()?;
+                        let depth = cursor.depth();
+                        let mut next = match &self.only {
+                            Some((own, nodes)) if *own == depth => {
+                                match cursor.next_among(nodes)? {
+                                    Some(next) => Some(next),
+                                    None => cursor.skip_activation()?,
+                                }
+                            }
+                            _ => cursor.next()?,
+                        };
                         while next.is_some() && cursor.depth() > self.level {
                             next = cursor.skip_activation()?;
                         }
                         next
                     }
                     (true, true) => {
-                        let own = if cursor.depth() > self.level {
-                            None
-                        } else {
-                            cursor.previous_in_activation()?
+                        let own = match &self.only {
+                            _ if cursor.depth() > self.level => None,
+                            Some((own, nodes)) if *own == cursor.depth() => {
+                                cursor.previous_among(nodes)?
+                            }
+                            _ => cursor.previous_in_activation()?,
                         };
                         match own {
                             Some(visit) => Some(visit),
@@ -555,6 +625,7 @@ fn read(
             table.first.insert(id, first.op);
         }
     }
+    table.entered = table.blocks_after_arrivals(cfg);
     Ok(table)
 }
 

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
-use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId};
+use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId, PrimaryMap};
 use afterimage_program::{BlockKind, Cfg, Program};
+use afterimage_wpp::{Node, NodeFilter};
 
 use super::{Execution, RecordedValues, ValuesError};
 
@@ -54,6 +55,8 @@ pub(super) struct FunctionControl {
     pub(super) post_dominators: PostDominatorTree,
     /// For each block, the blocks that depend on its out-edges, each with that edge.
     pub(super) dependents: HashMap<BlockId, Vec<(EdgeId, BlockId)>>,
+    /// For each block, the nodes whose branches may decide whether it is executed, once requested.
+    deciders: RefCell<HashMap<BlockId, Rc<NodeFilter>>>,
 }
 
 impl<'a> Controllers<'a> {
@@ -82,6 +85,7 @@ impl<'a> Controllers<'a> {
             dependence,
             post_dominators,
             dependents,
+            deciders: RefCell::default(),
         });
         self.known.borrow_mut().insert(function, Rc::clone(&found));
         found
@@ -89,8 +93,9 @@ impl<'a> Controllers<'a> {
 
     /// Returns the causes of an execution. A branch, a call or the host comes first, followed by
     /// the throws, the latest first. Looks back through the activation, in time linear in the nodes
-    /// that it has executed since the cause. If no branch of the activation decides, the time is
-    /// linear in the activation's nodes in its first segment.
+    /// that it has executed since the cause. In a function without exception handlers, skips
+    /// everything except nodes with a branch that may decide. All executions must belong to one
+    /// recording.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -139,10 +144,8 @@ impl<'a> Controllers<'a> {
         let mut follower = block;
         let mut part = before;
         let mut start = instance.time;
-        if controllers.is_empty() {
-            part = &[];
-        }
-        loop {
+        let deciders = known.deciders(path.nodes(), (function, cfg), block);
+        while !controllers.is_empty() {
             for (i, &candidate) in part.iter().enumerate().rev() {
                 if decides(candidate, follower) {
                     let time = start + i as u64;
@@ -151,29 +154,33 @@ impl<'a> Controllers<'a> {
                 }
                 follower = candidate;
             }
-            // If no branch in the activation decides, the cause is the activation's beginning.
-            let is_open = !controllers.is_empty();
-            let previous = cursor.previous_in_activation_among(|_| is_open);
+            let previous = match &deciders {
+                Some(deciders) => cursor.previous_among(deciders),
+                None => cursor.previous_in_activation(),
+            };
             let Some(visit) = previous.map_err(ValuesError::Path)? else {
                 break;
             };
-            if known.is_handled(cfg, follower, block)
+            if deciders.is_some() {
+                let mut next = cursor.clone();
+                let next = next.next_in_activation().map_err(ValuesError::Path)?;
+                let first = next.and_then(|next| blocks(next.node).first().copied());
+                follower = first.unwrap_or(follower);
+            } else if known.is_handled(cfg, follower, block)
                 && let Some(handler) = values.at(start)?
                 && let Some(thrower) = values.thrower(handler)?
             {
                 let length = path.nodes()[thrower.node].length();
                 thrown.push(thrower.time + length - 1);
             }
-            part = if controllers.is_empty() {
-                &[]
-            } else {
-                blocks(visit.node)
-            };
+            part = blocks(visit.node);
             start = visit.start;
         }
+        // No branch in the activation decides, so the cause is the activation's beginning.
         let outermost = cursor.depth() <= 1;
-        let caller = cursor.previous().map_err(ValuesError::Path)?;
-        let Some(caller) = caller else {
+        let own = cursor.innermost().map_err(ValuesError::Path)?;
+        let caller = cursor.seek(own.map_or(0, |own| own.entered - 1));
+        let Some(caller) = caller.map_err(ValuesError::Path)? else {
             return Ok(Controller::Host);
         };
         // A tail call may have replaced the activation that the host began.
@@ -209,6 +216,29 @@ impl FunctionControl {
         let own = cfg.graph.in_edges(handler).iter();
         let own = own.filter(|&&edge| dispatches.contains(&cfg.graph.from(edge)));
         into.chain(own).copied().collect()
+    }
+
+    /// Returns the nodes with a block from which a branch may decide whether `block` is executed.
+    /// Returns `None` if the function handles exceptions.
+    fn deciders(
+        &self,
+        nodes: &PrimaryMap<NodeId, Node>,
+        (function, cfg): (FuncId, &Cfg),
+        block: BlockId,
+    ) -> Option<Rc<NodeFilter>> {
+        if cfg.blocks.keys().any(|vertex| is_dispatch(cfg, vertex)) {
+            return None;
+        }
+        let mut known = self.deciders.borrow_mut();
+        let found = known.entry(block).or_insert_with(|| {
+            let controllers = self.dependence.controllers(block).iter();
+            let sources = Vec::from_iter(controllers.map(|&edge| cfg.graph.from(edge)));
+            let own = nodes.iter().filter(|(_, node)| node.function == function);
+            let has = |node: &Node| node.blocks.iter().any(|block| sources.contains(block));
+            let deciders = own.filter(|(_, node)| has(node));
+            Rc::new(NodeFilter::new(deciders.map(|(id, _)| id)))
+        });
+        Some(Rc::clone(found))
     }
 
     /// Whether a block depends on the exception that a handler catches.

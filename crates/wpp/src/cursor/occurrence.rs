@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use afterimage_ids::FuncId;
 
+use super::siblings::Toward;
 use crate::measures::{Body, Measured, Word};
 
 /// A rule on this descent, and the symbol through which the descent continues.
@@ -212,6 +213,21 @@ impl SymbolOccurrence {
             _ => return false,
         }
         true
+    }
+
+    /// In a repetition, moves to its last round, or with [`Toward::Beginning`] to its first.
+    pub(super) fn finish_rounds(&mut self, toward: Toward) {
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        let round = match toward {
+            Toward::Beginning => 0,
+            Toward::End => frame.body.rounds() - 1,
+        };
+        if frame.body.rounds() > 1 {
+            self.start = frame.base + round * self.width;
+            frame.round = round;
+        }
     }
 
     /// Moves to the previous node of the segment, if there is one.

@@ -1,17 +1,115 @@
 //! Moves within an activation, skipping the calls that it makes.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use afterimage_ids::{EntitySet, NodeId};
+
 use super::occurrence::SymbolOccurrence;
 use super::{At, Cursor, Visit};
+use crate::measures::{Layout, Word};
 use crate::{PathError, Root, Segments, Summary};
 
-/// The predecessor of a place within its activation.
-enum Before {
+/// The nodes that a search within an activation looks for. Remembers the rules of each searched
+/// segment that contain none of them, so that later searches skip these rules at once.
+pub struct NodeFilter {
+    wanted: EntitySet<NodeId>,
+    /// For each segment, whether any wanted node is executed in it.
+    segments: RefCell<HashMap<usize, bool>>,
+    /// For each rule, by segment and position, whether it contains a wanted node outside of calls.
+    rules: RefCell<HashMap<(usize, u32), bool>>,
+}
+
+impl NodeFilter {
+    /// The maximum number of rules to remember.
+    const RULES: usize = 1 << 20;
+
+    /// Creates a filter that lets these nodes pass.
+    pub fn new(nodes: impl IntoIterator<Item = NodeId>) -> Self {
+        let mut wanted = EntitySet::new();
+        for node in nodes {
+            wanted.insert(node);
+        }
+        Self {
+            wanted,
+            segments: RefCell::default(),
+            rules: RefCell::default(),
+        }
+    }
+
+    fn is_in_segment(&self, segment: usize, summary: &Summary) -> bool {
+        let mut known = self.segments.borrow_mut();
+        *known.entry(segment).or_insert_with(|| {
+            let mut executed = summary.node_counts.iter();
+            executed.any(|&(node, _)| self.wanted.contains(node))
+        })
+    }
+
+    /// Whether a symbol is a wanted node, or a rule that contains one outside of calls. Linear in
+    /// the grammar for the first rule of a segment, and O(1) for rules that are known.
+    fn passes(&self, layout: &Layout, segment: usize, word: Word) -> bool {
+        let Some(rule) = word.as_rule() else {
+            return self.is_wanted(word);
+        };
+        let mut known = self.rules.borrow_mut();
+        if let Some(&known) = known.get(&(segment, rule)) {
+            return known;
+        }
+        if known.len() > Self::RULES {
+            known.clear();
+        }
+        // A rule is found again on the stack after the rules that it names.
+        let mut stack = vec![rule];
+        while let Some(&rule) = stack.last() {
+            let before = stack.len();
+            let body = layout.body(rule);
+            let mut has = false;
+            for at in body.first..body.end {
+                let word = layout.at(at);
+                match word.as_rule() {
+                    None => has = self.is_wanted(word),
+                    Some(inner) if layout.body(inner).call().is_some() => {}
+                    Some(inner) => match known.get(&(segment, inner)) {
+                        Some(&known) => has = known,
+                        None => stack.push(inner),
+                    },
+                }
+                if has {
+                    break;
+                }
+            }
+            if has {
+                stack.truncate(before);
+            }
+            if stack.len() == before {
+                known.insert((segment, rule), has);
+                stack.pop();
+            }
+        }
+        known.get(&(segment, rule)).is_some_and(|&has| has)
+    }
+
+    fn is_wanted(&self, word: Word) -> bool {
+        word.as_node()
+            .is_some_and(|node| self.wanted.contains(node))
+    }
+}
+
+/// What a search within an activation and a segment found.
+enum Beside {
     /// Another node of the same activation.
     Node,
-    /// Nothing, because the activation begins at the place.
+    /// Nothing, because the activation begins or ends on the way.
     Nothing,
-    /// The beginning of the segment, where the activation is already open.
+    /// The end of the segment at which the activation is still open.
     Segment,
+}
+
+/// The direction of a search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Toward {
+    Beginning,
+    End,
 }
 
 impl<S: Segments> Cursor<'_, S> {
@@ -26,17 +124,46 @@ impl<S: Segments> Cursor<'_, S> {
     /// # Errors
     /// Returns an error if a segment cannot be read. The cursor then stays in place.
     pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
-        self.previous_in_activation_among(|_| true)
+        self.beside(Toward::Beginning, None)
     }
 
-    /// Does the same as [`previous_in_activation`](Self::previous_in_activation), but searches only
-    /// the earlier segments that `may_have` selects and the segment in which the activation begins.
+    /// Moves to the next execution in the same activation. This is the counterpart of
+    /// [`previous_in_activation`](Self::previous_in_activation).
+    ///
+    /// # Errors
+    /// Returns an error if a segment cannot be read. The cursor then stays in place.
+    pub fn next_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        self.beside(Toward::End, None)
+    }
+
+    /// Does the same as [`previous_in_activation`](Self::previous_in_activation), but searches for
+    /// the previous execution of one of the filter's nodes. Skips segments and rules without them.
     ///
     /// # Errors
     /// Returns the errors of [`previous_in_activation`](Self::previous_in_activation).
-    pub fn previous_in_activation_among(
+    pub fn previous_among(
         &mut self,
-        may_have: impl Fn(usize) -> bool,
+        filter: &NodeFilter,
+    ) -> Result<Option<Visit>, PathError<S::Error>> {
+        self.beside(Toward::Beginning, Some(filter))
+    }
+
+    /// Does the same as [`next_in_activation`](Self::next_in_activation), but searches for the next
+    /// execution of one of the filter's nodes. Skips segments and rules without them.
+    ///
+    /// # Errors
+    /// Returns the errors of [`next_in_activation`](Self::next_in_activation).
+    pub fn next_among(
+        &mut self,
+        filter: &NodeFilter,
+    ) -> Result<Option<Visit>, PathError<S::Error>> {
+        self.beside(Toward::End, Some(filter))
+    }
+
+    fn beside(
+        &mut self,
+        toward: Toward,
+        filter: Option<&NodeFilter>,
     ) -> Result<Option<Visit>, PathError<S::Error>> {
         let path = self.path;
         let At::On(place) = &mut self.at else {
@@ -44,28 +171,36 @@ impl<S: Segments> Cursor<'_, S> {
         };
         let time = place.time();
         let depth = place.depth();
+        let summaries = path.segments().summaries();
+        let mut is_new = false;
         let found = loop {
-            match place.before_in_activation(depth) {
-                Before::Node => break Ok(true),
-                Before::Nothing => break Ok(false),
-                Before::Segment => {}
+            match place.beside(toward, depth, filter, is_new) {
+                Beside::Node => break Ok(true),
+                Beside::Nothing => break Ok(false),
+                Beside::Segment => {}
             }
-            let summaries = path.segments().summaries();
-            // Segments entirely within callees contain nothing of the activation.
-            let earlier = &summaries[..place.segment];
-            let mut earlier = earlier.iter().enumerate();
-            let has = |(number, of): (usize, &Summary)| {
-                let kept = of.kept as usize;
-                kept < depth || kept == depth && may_have(number)
+            // A segment entirely within a callee contains nothing of the activation.
+            let has = |&segment: &usize| {
+                let summary = &summaries[segment];
+                let kept = summary.kept as usize;
+                let passes = || filter.is_none_or(|filter| filter.is_in_segment(segment, summary));
+                kept < depth || kept == depth && passes()
             };
-            let Some((segment, _)) = earlier.rfind(|&of| has(of)) else {
+            let segment = match toward {
+                Toward::Beginning => (0..place.segment).rfind(has),
+                Toward::End => (place.segment + 1..summaries.len()).find(has),
+            };
+            let Some(segment) = segment else {
                 break Ok(false);
             };
             match path.open(segment) {
                 Ok(measured) => {
                     let end = measured.segment.root.len();
                     *place = SymbolOccurrence::first(measured, segment);
-                    place.go_to_item(end);
+                    is_new = toward == Toward::End;
+                    if !is_new {
+                        place.go_to_item(end);
+                    }
                 }
                 Err(error) => break Err(error),
             }
@@ -85,51 +220,84 @@ impl<S: Segments> Cursor<'_, S> {
 }
 
 impl SymbolOccurrence {
-    /// Moves to the previous node of the innermost of `depth` activations, within the segment.
-    fn before_in_activation(&mut self, depth: usize) -> Before {
+    /// Moves to the nearest node of the innermost of `depth` activations, within the segment. The
+    /// current symbol counts only if `is_new`.
+    fn beside(
+        &mut self,
+        toward: Toward,
+        depth: usize,
+        filter: Option<&NodeFilter>,
+        mut is_new: bool,
+    ) -> Beside {
         loop {
-            while !self.sibling_before() {
+            while !is_new && !self.sibling_toward(toward) {
                 match self.ascend() {
-                    Some(frame) if frame.call().is_some() => return Before::Nothing,
+                    Some(frame) if frame.call().is_some() => return Beside::Nothing,
                     Some(_) => {}
-                    None => return Before::Segment,
+                    None => return self.at_edge(depth),
                 }
             }
-            if self.frames.is_empty() && !self.skip_items(depth) {
-                let before = (self.measured.depths[self.item] as usize) < depth;
-                return if before {
-                    Before::Nothing
-                } else {
-                    Before::Segment
-                };
+            is_new = false;
+            if self.frames.is_empty() && !self.skip_items(toward, depth) {
+                return self.at_edge(depth);
             }
             // Step over activations, but enter rules that merely contain activations.
-            while let Some(rule) = self.word.as_rule() {
-                let skipped = self.measured.layout.body(rule).call().is_some();
-                if skipped || self.width == 0 {
+            loop {
+                let (layout, segment) = (&self.measured.layout, self.segment);
+                if filter.is_some_and(|filter| !filter.passes(layout, segment, self.word)) {
+                    self.finish_rounds(toward);
                     break;
                 }
-                self.descend_to_last(rule);
+                let Some(rule) = self.word.as_rule() else {
+                    break;
+                };
+                if layout.body(rule).call().is_some() || self.width == 0 {
+                    break;
+                }
+                match toward {
+                    Toward::Beginning => self.descend_to_last(rule),
+                    Toward::End => self.descend(rule),
+                }
             }
-            if self.word.as_node().is_some() {
-                return Before::Node;
+            let passes = |word| filter.is_none_or(|filter| filter.is_wanted(word));
+            if self.word.as_node().is_some() && passes(self.word) {
+                return Beside::Node;
             }
         }
     }
 
-    /// From an item of the root, moves back to an item that is a symbol inside `depth` activations.
-    /// If there is none, stops at the item with which the activation begins, or at the first item.
-    fn skip_items(&mut self, depth: usize) -> bool {
+    fn sibling_toward(&mut self, toward: Toward) -> bool {
+        match toward {
+            Toward::Beginning => self.sibling_before(),
+            Toward::End => self.sibling(),
+        }
+    }
+
+    /// Returns what ends a search at the current item of the root.
+    fn at_edge(&self, depth: usize) -> Beside {
+        match (self.measured.depths[self.item] as usize) < depth {
+            true => Beside::Nothing,
+            false => Beside::Segment,
+        }
+    }
+
+    /// From an item of the root, moves to an item that is a symbol inside `depth` activations. If
+    /// there is none, stops outside the activation, or at the root's first item or end.
+    fn skip_items(&mut self, toward: Toward, depth: usize) -> bool {
         loop {
             let inside = self.measured.depths[self.item] as usize;
-            let symbol = matches!(self.measured.segment.root[self.item], Root::Run(_));
-            if inside == depth && symbol {
+            let item = self.measured.segment.root.get(self.item);
+            if inside == depth && matches!(item, Some(Root::Run(_))) {
                 return true;
             }
-            if inside < depth || self.item == 0 {
-                return false;
+            let next = match toward {
+                Toward::Beginning => self.item.checked_sub(1),
+                Toward::End => item.map(|_| self.item + 1),
+            };
+            match next {
+                Some(next) if inside >= depth => self.go_to_item(next),
+                _ => return false,
             }
-            self.go_to_item(self.item - 1);
         }
     }
 }

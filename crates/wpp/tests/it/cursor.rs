@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::oracle::{Naive, Run, chaos, programs, runs};
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{
-    Activation, Builder, CallEvent, Grammar, InMemory, Kind, Limits, Node, Occurrence, Root, Rule,
-    Segment, Segments, Shape, Summary, Symbol, TargetError, Visit, WholePath,
+    Activation, Builder, CallEvent, Grammar, InMemory, Kind, Limits, Node, NodeFilter, Occurrence,
+    Root, Rule, Segment, Segments, Shape, Summary, Symbol, TargetError, Visit, WholePath,
 };
 use proptest::prelude::*;
 
@@ -133,24 +133,58 @@ fn within_activations(run: &Run, limit: usize) {
         let stays = visit(&naive, before.unwrap_or(at));
         assert_eq!(cursor.visit(), Some(stays));
         assert_eq!(cursor.depth(), expected.stack.len());
-        let summaries = path.segments().summaries();
-        let segment = |start: u64| summaries.partition_point(|of| of.before < start) - 1;
-        for parity in [0, 1] {
-            let has = |segment: usize| segment % 2 == parity;
-            let here = segment(expected.start);
-            let mut before = naive.visits[..at].iter();
-            let before = before.rfind(|other| {
-                let there = segment(other.start);
-                let begins = (summaries[there].kept as usize) < expected.stack.len();
-                other.stack == expected.stack && (there == here || begins || has(there))
-            });
+        let mut after = naive.visits[at + 1..].iter();
+        let after = after.position(|other| other.stack == expected.stack);
+        cursor.seek(expected.start).unwrap();
+        let found = cursor.next_in_activation();
+        let next = after.map(|after| visit(&naive, at + 1 + after));
+        assert_eq!(found, Ok(next), "{at}");
+        let stays = next.unwrap_or(visit(&naive, at));
+        assert_eq!(cursor.visit(), Some(stays));
+    }
+}
+
+/// Every set of nodes of a small run, and single nodes of a large one.
+fn among(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    let nodes = Vec::from_iter(run.nodes.keys());
+    let sets: Vec<Vec<NodeId>> = if nodes.len() <= 4 {
+        let has = |set: usize, node: &NodeId| set >> node.as_u32() & 1 == 1;
+        let sets = 0..1 << nodes.len();
+        sets.map(|set| {
+            nodes
+                .iter()
+                .copied()
+                .filter(|node| has(set, node))
+                .collect()
+        })
+        .collect()
+    } else {
+        nodes.iter().map(|&node| vec![node]).collect()
+    };
+    for set in sets {
+        let filter = NodeFilter::new(set.iter().copied());
+        let mut cursor = path.cursor();
+        for (at, expected) in naive.visits.iter().enumerate() {
+            let is = |other: &&crate::oracle::Visit| {
+                other.stack == expected.stack && set.contains(&other.node)
+            };
+            let before = naive.visits[..at].iter().rfind(is);
+            let after = naive.visits[at + 1..].iter().find(is);
             cursor.seek(expected.start).unwrap();
-            let found = cursor.previous_in_activation_among(has).unwrap();
-            assert_eq!(
-                found.map(|found| found.start),
-                before.map(|before| before.start),
-                "{at}"
-            );
+            let found = cursor.previous_among(&filter).unwrap();
+            let start = |found: &crate::oracle::Visit| found.start;
+            assert_eq!(found.map(|found| found.start), before.map(start), "{at}");
+            let stays = before.unwrap_or(expected);
+            assert_eq!(cursor.visit().unwrap().start, stays.start);
+            assert_eq!(cursor.depth(), expected.stack.len());
+            cursor.seek(expected.start).unwrap();
+            let found = cursor.next_among(&filter).unwrap();
+            assert_eq!(found.map(|found| found.start), after.map(start), "{at}");
+            let stays = after.unwrap_or(expected);
+            assert_eq!(cursor.visit().unwrap().start, stays.start);
+            assert_eq!(cursor.depth(), expected.stack.len());
         }
     }
 }
@@ -563,6 +597,12 @@ proptest! {
         within_activations(&run, limit);
         skips(&run, usize::MAX);
         within_activations(&run, usize::MAX);
+    }
+
+    #[test]
+    fn filtered_moves_find_the_nearest_node(run in runs(120), limit in 1..60usize) {
+        among(&run, limit);
+        among(&run, usize::MAX);
     }
 
     #[test]
