@@ -165,9 +165,7 @@ fn compare_writes(sandbox: &Sandbox) -> usize {
                 }
             }
             for local in 0..activation.locals().len() as u32 {
-                let found = activation
-                    .written(values.path(), &bodies, entered, local)
-                    .unwrap();
+                let found = activation.written(values.path(), &bodies, local).unwrap();
                 assert_eq!(
                     found,
                     expected.get(&(entered, local)).copied(),

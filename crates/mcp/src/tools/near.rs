@@ -46,8 +46,8 @@ impl Near {
 
 /// The number of nearest lines that are shown with their text.
 const NEAR: usize = 10;
-/// The number of nearest lines to look for. More would fit into some answers, but take longer to
-/// find.
+/// The number of nearest lines to look for, besides those that earlier answers showed. More would
+/// fit into some answers, but take longer to find.
 const ENOUGH: usize = 400;
 /// The maximum length of a row of lines.
 const WIDTH: usize = 140;
@@ -61,6 +61,8 @@ pub(super) struct Nearest {
     pub lines: Vec<Near>,
     /// Whether there may be further lines.
     cut: bool,
+    /// The number of lines after which the search ended.
+    enough: usize,
     /// Other lines of the functions of `lines`, with a branch that always went the same way. The
     /// functions of the nearest lines come first. `None` if the run's counts are unknown.
     pub one_way: Option<Vec<Position>>,
@@ -70,16 +72,18 @@ pub(super) struct Nearest {
 
 impl Nearest {
     /// Finds the lines on which some executions depend. Leaves out `shown`, which are the lines of
-    /// the chain itself.
+    /// the chain itself. `after` is the number of lines that earlier answers showed.
     pub(super) fn find(
         asked: &Subject<'_>,
         at: Vec<String>,
         shown: &BTreeSet<(String, u32)>,
+        after: usize,
     ) -> Result<Self> {
         let session = asked.session()?;
+        let enough = ENOUGH + after;
         let query = NearQuery {
             at,
-            enough: ENOUGH + shown.len(),
+            enough: enough + shown.len(),
             named: NEAR + shown.len(),
         };
         // There is no slice from a place without a value.
@@ -95,7 +99,7 @@ impl Nearest {
         let one_way = one_way.map(|lines| lines.into_iter().filter(is_new).collect());
         let sources = session.sources();
         let is_other = |one: &NearLine| !shown.contains(&key(&one.source));
-        let others = lines.into_iter().filter(is_other).take(ENOUGH);
+        let others = lines.into_iter().filter(is_other).take(enough);
         let described = |(number, one): (usize, NearLine)| {
             let Position { file, line, .. } = &one.source;
             let text = if number < NEAR {
@@ -114,49 +118,66 @@ impl Nearest {
         Ok(Self {
             lines: others.enumerate().map(described).collect(),
             cut,
+            enough,
             one_way,
             ran,
         })
     }
 
-    /// Formats the lines: the nearest with their text, and as many others as fit into some rows.
-    pub(super) fn text(&self, rows: usize) -> String {
+    /// Formats the lines after the first `after`, as many as fit into some rows. The nearest have
+    /// their text. Returns the text, and the number of lines from which to continue if there are
+    /// more.
+    pub(super) fn text(&self, after: usize, rows: usize) -> (String, Option<usize>) {
         let mut text = String::new();
-        if self.lines.is_empty() {
-            return text;
+        let lines = self.lines.get(after..).unwrap_or_default();
+        if lines.is_empty() {
+            return (text, None);
         }
         let ranges = match &self.ran {
             Some(_) => "; ranges include lines that never ran in these functions",
             None => "",
         };
+        let farther = if after > 0 { "farther" } else { "the nearest" };
         text += &format!(
-            "the nearest lines that it depends on (& by an address, ? by a branch or call{ranges}):\n"
+            "{farther} lines that it depends on (& by an address, ? by a branch or call{ranges}):\n"
         );
-        let (first, others) = self.lines.split_at(self.lines.len().min(NEAR));
+        let (first, others) = lines.split_at(if after > 0 { 0 } else { lines.len().min(NEAR) });
         for one in first {
             let line = one.text.as_deref().unwrap_or_default();
             let _ = writeln!(text, "  {}  | {line}", one.place());
         }
         let others = Vec::from_iter(others.iter().map(|one| &one.source));
         let mut left = rows;
-        for (number, row) in self.fitted(&others, self.cut, rows).iter().enumerate() {
-            let then = if number == 0 { "then" } else { "    " };
+        let (shown, fit) = self.fitted(&others, self.cut, rows);
+        for (number, row) in shown.iter().enumerate() {
+            let then = match number {
+                0 if after == 0 => "then",
+                _ => "    ",
+            };
             let _ = writeln!(text, "  {then} {row}");
             left -= 1;
         }
+        let until = after + first.len() + fit;
         let branches = Vec::from_iter(self.one_way.iter().flatten());
-        let branches = self.fitted(&branches, false, left.saturating_sub(1));
+        let (branches, _) = self.fitted(&branches, false, left.saturating_sub(1));
         if !branches.is_empty() {
             text += "other branches of the same functions that always went the same way:\n";
         }
         for row in branches {
             let _ = writeln!(text, "  {row}");
         }
-        text
+        let is_more = until < self.lines.len() || self.is_full();
+        (text, is_more.then_some(until))
     }
 
-    /// Returns the rows with as many lines as fit. `cut` means that there are further lines.
-    fn fitted(&self, lines: &[&Position], cut: bool, rows: usize) -> Vec<String> {
+    /// Whether the search ended because it found enough lines.
+    fn is_full(&self) -> bool {
+        self.cut && self.lines.len() == self.enough
+    }
+
+    /// Returns the rows with as many lines as fit, and the number of these lines. `cut` means that
+    /// there are further lines.
+    fn fitted(&self, lines: &[&Position], cut: bool, rows: usize) -> (Vec<String>, usize) {
         let (mut fit, mut not) = (0, lines.len() + 1);
         while fit + 1 < not {
             let middle = fit.midpoint(not);
@@ -172,7 +193,7 @@ impl Nearest {
         {
             last.push_str("; …");
         }
-        shown
+        (shown, fit)
     }
 
     /// Formats lines by file, as `parser.c:42,44-47; lexer.c:7`. The file of the first line comes
@@ -315,7 +336,8 @@ mod tests {
         let all = Vec::from_iter(&all);
         let mut last = 0;
         for rows in 0..30 {
-            let shown = near.fitted(&all, false, rows);
+            let (shown, fit) = near.fitted(&all, false, rows);
+            assert!(fit <= all.len());
             assert!(shown.len() <= rows, "{shown:?}");
             let named = read(&shown);
             let nearest = all[..named.len()]

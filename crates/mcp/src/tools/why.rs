@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use afterimage::present::document::objects::Position;
-use afterimage::present::{LeftOut, WhyBranch, WhyEntry, WhyLed, WhyPlace, WhyText};
+use afterimage::present::{LeftOut, WhyBranch, WhyEntry, WhyHead, WhyLed, WhyPlace, WhyText};
 use afterimage::why::Byte;
 use afterimage::{DecisionsQuery, WhyAbout, WhyQuery, check};
 use anyhow::Result;
@@ -51,6 +51,9 @@ pub(super) struct Arguments {
     /// Skip this many steps, to continue an answer.
     #[serde(default)]
     offset: usize,
+    /// Show only the nearest lines, without this many, to continue a list that ends with `…`.
+    #[serde(default)]
+    nearest_after: usize,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -171,10 +174,15 @@ impl Question for Arguments {
         }
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
         let near = match self.offset {
-            0 if !starts.is_empty() => Nearest::find(asked, starts, &lines(&kept))?,
+            0 if !starts.is_empty() => {
+                Nearest::find(asked, starts, &lines(&kept), self.nearest_after)?
+            }
             _ => Nearest::default(),
         };
         let head = &report.head;
+        if self.nearest_after > 0 {
+            return self.farther(head, &near);
+        }
         let show = |rows: &[WhyEntry], near_rows: usize| {
             let mut out = Vec::new();
             let mut said = head.about.clone();
@@ -196,14 +204,15 @@ impl Question for Arguments {
             }
             text.left_out(&library)?;
             out.extend(decided(&decisions).into_bytes());
-            out.extend(near.text(near_rows).into_bytes());
-            Ok(String::from_utf8_lossy(&out).into_owned())
+            let (lines, farther) = near.text(0, near_rows);
+            out.extend(lines.into_bytes());
+            Ok((String::from_utf8_lossy(&out).into_owned(), farther))
         };
-        let fit = |rows: &[WhyEntry]| show(rows, ROWS);
+        let fit = |rows: &[WhyEntry]| Ok(show(rows, ROWS)?.0);
         let (rows, shown) = page(way, self.offset.min(way.len()), fit)?;
         // The nearest lines get the rows that the chain leaves free.
         let near_rows = (ROWS + BODY).saturating_sub(shown.lines().count());
-        let shown = show(rows, near_rows)?;
+        let (shown, farther) = show(rows, near_rows)?;
         let until = self.offset.min(way.len()) + rows.len();
         let entries = Vec::from_iter(rows.iter().chain(ends));
         let mut document = serde_json::to_value(head)?;
@@ -233,6 +242,11 @@ impl Question for Arguments {
         let leads = |one: &Next| one.own && one.tool == Self::NAME;
         if !found.next.iter().any(leads) {
             found.next.extend(self.nearest(&near.lines));
+        }
+        if let Some(farther) = farther {
+            let calls = found.next.iter().take_while(|one| one.tool != Self::NAME);
+            let at = calls.count();
+            found.next.insert(at, self.nearest_after(farther));
         }
         found.more = (until < way.len() || cut).then(|| json!({ "offset": until }));
         Ok(found)
@@ -378,6 +392,60 @@ impl Arguments {
             }
         }
         all
+    }
+
+    /// Returns the question that continues the list of the nearest lines.
+    fn nearest_after(&self, lines: usize) -> Next {
+        let mut arguments = json!({ "nearest_after": lines });
+        let texts = [
+            ("at", &self.at),
+            ("var", &self.var),
+            ("operand", &self.operand),
+            ("stdout", &self.stdout),
+            ("stderr", &self.stderr),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                arguments[name] = json!(text);
+            }
+        }
+        for (name, flag) in [("trap", self.trap), ("digit", self.digit)] {
+            if flag {
+                arguments[name] = json!(true);
+            }
+        }
+        let about = "farther lines on which it depends".to_owned();
+        next(Self::NAME, &self.recording, arguments, (about, true))
+    }
+
+    /// Returns the answer that continues the list of the nearest lines.
+    fn farther(&self, head: &WhyHead, near: &Nearest) -> Result<ToolResult> {
+        let (lines, farther) = near.text(self.nearest_after, BODY - 2);
+        let said = if lines.is_empty() {
+            "there are no farther lines\n"
+        } else {
+            &lines
+        };
+        let shown = near.lines.get(self.nearest_after..).unwrap_or_default();
+        let mut document = serde_json::to_value(head)?;
+        document["schema"] = json!("afterimage/why/2");
+        document["entries"] = json!([]);
+        document["near"] = serde_json::to_value(shown)?;
+        document["one_way"] = serde_json::to_value(&near.one_way)?;
+        document["decisions"] = json!([]);
+        let until = farther.unwrap_or(near.lines.len());
+        let totals = Totals {
+            unit: "lines",
+            shown: until.saturating_sub(self.nearest_after) as u64,
+            all: farther.is_none().then_some(until as u64),
+        };
+        let mut found = ToolResult::new(document, format!("{}\n{said}", head.about), totals);
+        found.next = farther
+            .map(|lines| self.nearest_after(lines))
+            .into_iter()
+            .collect();
+        found.more = farther.map(|lines| json!({ "nearest_after": lines }));
+        Ok(found)
     }
 
     /// Returns questions about the nearest lines, for a chain that suggests no other questions.
