@@ -183,7 +183,7 @@ impl Question for Arguments {
         if self.nearest_after > 0 {
             return self.farther(head, &near);
         }
-        let show = |rows: &[WhyEntry], near_rows: usize| {
+        let show = |rows: &[WhyEntry], near_rows: usize| -> Result<(String, Option<usize>)> {
             let mut out = Vec::new();
             let mut said = head.about.clone();
             if let Some(death) = &head.death {
@@ -208,7 +208,7 @@ impl Question for Arguments {
             out.extend(lines.into_bytes());
             Ok((String::from_utf8_lossy(&out).into_owned(), farther))
         };
-        let fit = |rows: &[WhyEntry]| Ok(show(rows, ROWS)?.0);
+        let fit = |rows: &[WhyEntry]| show(rows, ROWS).map(|(text, _)| text);
         let (rows, shown) = page(way, self.offset.min(way.len()), fit)?;
         // The nearest lines get the rows that the chain leaves free.
         let near_rows = (ROWS + BODY).saturating_sub(shown.lines().count());
