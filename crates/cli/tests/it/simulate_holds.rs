@@ -480,7 +480,7 @@ fn what_is_wrong_with_a_history_is_found() {
     type Change = fn(&mut Vec<(u64, Vec<u8>)>, &mut Summary);
     let changes: [(&str, Change); 8] = [
         ("ends too early", |epochs, _| epochs.clear()),
-        ("continues after", |epochs, _| {
+        ("continues past the end of the run", |epochs, _| {
             epochs.push(epochs[0].clone())
         }),
         ("begins after 1 blocks", |epochs, _| epochs[0].0 = 1),

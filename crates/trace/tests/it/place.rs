@@ -125,7 +125,7 @@ fn who_writes_a_file_is_told() {
     }
     let error = TraceWriter::append(&path).unwrap_err().to_string();
     assert!(
-        error.contains(&format!("another process{found}; try")),
+        error.contains(&format!("another process{found} is writing")),
         "{error}"
     );
     out.commit().unwrap();

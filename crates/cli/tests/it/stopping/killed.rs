@@ -296,7 +296,7 @@ fn where_the_log_ends_before_the_path_is_said() {
     refused("state short.aft --at end", &format!("t={}", grouped(log)));
     let values = sandbox.ok("values short.aft --at work#last").stdout;
     assert!(
-        values.contains(&format!("from t=1 to t={} only", grouped(log))),
+        values.contains(&format!("only from t=1 to t={}", grouped(log))),
         "{values}"
     );
     assert!(
