@@ -89,12 +89,18 @@ fn normalised(text: &str) -> Vec<String> {
     kept
 }
 
-/// Sorts the fields of the objects in a line of JSON by name. The order in which they are written
-/// has no meaning.
+/// Sorts the fields of the objects in a line of JSON by name, and the sections of a recording by
+/// kind. The order of fields has no meaning, and several threads write sections.
 fn in_order(line: &str) -> String {
     let object = Some(line).filter(|line| line.starts_with('{'));
     let value = object.and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    value.map_or(line.to_owned(), |value| value.to_string())
+    let Some(mut value) = value else {
+        return line.to_owned();
+    };
+    if let Some(sections) = value.get_mut("sections").and_then(|all| all.as_array_mut()) {
+        sections.sort_by_key(|section| section["kind"].to_string());
+    }
+    value.to_string()
 }
 
 /// Removes the fields that differ from run to run from a line of JSON.

@@ -301,7 +301,11 @@ fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
     assert_eq!(sandbox.read("spin.aft"), b"theirs");
     let names = sandbox.names();
     let kept = names.iter().find(|name| name.ends_with(".part")).unwrap();
-    assert!(ran.stderr.contains(&format!("a complete copy is in {kept}")), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains(&format!("a complete copy is in {kept}")),
+        "{ran:?}"
+    );
     is_exact(&sandbox, kept, "stopped by Ctrl-C");
 }
 
