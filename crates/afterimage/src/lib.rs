@@ -45,7 +45,7 @@
 //! | [`RankQuery`] | [`Session::rank`]: what separates failing executions from passing ones |
 //! | [`DiffQuery`] | [`Session::diff`]: where two runs differ |
 //! | [`SourceQuery`] | [`Session::source`]: a source file with counts |
-//! | no parameters | [`Session::files`]: the list of source files |
+//! | [`FilesQuery`] | [`Session::files`]: the list of source files |
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
 //! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
 //! | [`MomentQuery`] | [`Session::moment`]: the name of a moment |
@@ -171,7 +171,7 @@ pub use diff::{DiffQuery, Differences};
 #[doc(hidden)]
 pub use early::Snapshotting;
 pub use error::{QuestionError, Reason, SessionError};
-pub use explore::{ExecutionsQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery};
+pub use explore::{ExecutionsQuery, FilesQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery};
 pub use filters::{Beyond, Filters};
 pub use memory::{MemoryBytes, MemoryQuery};
 pub use monitor::{Monitor, Note, Silent, Work};

@@ -28,8 +28,8 @@ use crate::early;
 use crate::error::QuestionError;
 use crate::explain::{Scene, explain};
 use crate::explore::{
-    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery,
-    files, names,
+    ExecutionsQuery, FilesQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
+    StepQuery, names,
 };
 use crate::memory::MemoryQuery;
 use crate::named::{NamedProgram, with_names};
@@ -429,17 +429,18 @@ impl Session {
         })
     }
 
-    /// Returns the source files from which the program's code comes. Executes the run again if the
-    /// recording has no counts yet.
+    /// Returns the source files from which the program's code comes, with their executed lines in
+    /// the whole run, or in a stretch of it. Executes the run again if the recording has no counts
+    /// yet. For a stretch, builds the path if it does not exist yet.
     ///
     /// # Errors
     /// If the end of the run is unknown, or the run cannot be executed again.
-    pub fn files(&self) -> Result<FilesDocument, QuestionError> {
-        self.about(|| files(self))
+    pub fn files(&self, query: &FilesQuery) -> Result<FilesDocument, QuestionError> {
+        self.about(|| query.answer(self))
     }
 
     /// Returns the text of a source file with the execution count of each line. The counts cover
-    /// the whole run, or a stretch of it. For a stretch, builds the path if it does not exist yet.
+    /// the whole run, or a stretch of it, as for [`files`](Self::files).
     ///
     /// # Errors
     /// If no code comes from the file, and as for [`files`](Self::files).

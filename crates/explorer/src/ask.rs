@@ -8,7 +8,8 @@ use afterimage::check::{self, Needs};
 use afterimage::debugger::{Direction, Step};
 use afterimage::explain::explain_with;
 use afterimage::explore::{
-    ExecutionsQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery, StepQuery,
+    ExecutionsQuery, FilesQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
+    StepQuery,
 };
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;
@@ -80,13 +81,13 @@ pub(crate) struct Answer {
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" => Lane::File,
-        "profile" | "files" | "names" => Lane::Counts,
-        "source" | "cfg"
+        "profile" | "names" => Lane::Counts,
+        "files" | "source" | "cfg"
             if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
         {
             Lane::Counts
         }
-        "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
+        "files" | "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
         "output" => Lane::Output,
         "executions" | "moment" | "step" | "trace" | "state" | "why" | "why-not" | "deps"
@@ -98,16 +99,16 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
 /// Returns the equivalent command or, if there is none, the nearest one.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
+        // This command lists the executions that are counted in the range.
+        "files" | "source" if parameters.has("from") || parameters.has("to") => {
+            in_range(parameters, &[("level", "line")], file)
+        }
         // No command answers this question, so show the nearest command.
         "files" => format!(
             "{} --by line",
             Parameters::default().command("profile", file)
         ),
         "names" => Parameters::default().command("profile", file),
-        // This command lists the executions that are counted in the range.
-        "source" if parameters.has("from") || parameters.has("to") => {
-            in_range(parameters, &[("level", "line")], file)
-        }
         "flow" if parameters.has("from") || parameters.has("to") => {
             let function = parameters.clone().text("function").unwrap_or_default();
             in_range(
@@ -189,8 +190,9 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
             asked.document(&session.names())?;
         }
         "files" => {
+            let bounds = asked.bounds();
             asked.parameters.finish()?;
-            let document = session.files()?;
+            let document = session.files(&FilesQuery { bounds })?;
             asked.document(&document)?;
         }
         "source" => asked.source()?,

@@ -17,6 +17,8 @@ use crate::slice::SliceLine;
 pub struct FilesDocument {
     /// The files, the most executed instructions first.
     pub files: Vec<FilesEntry>,
+    /// The range of time that the counts cover. It is null for the whole run.
+    pub range: Option<SourceRange>,
 }
 
 impl Document for FilesDocument {

@@ -16,5 +16,5 @@ pub use influence::InfluenceQuery;
 pub use moment::MomentQuery;
 pub(crate) use names::names;
 pub use output::OutputQuery;
-pub use source::{SourceQuery, files};
+pub use source::{FilesQuery, SourceQuery};
 pub use step::StepQuery;

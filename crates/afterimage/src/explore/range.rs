@@ -1,12 +1,13 @@
-//! Counts the lines of a source file in a stretch of the run.
+//! Counts the lines of source files in a stretch of the run.
 
 use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
-use afterimage_present::{SourceBranch, SourceDocument, SourceRange, SourceWay};
+use afterimage_present::{FilesDocument, SourceBranch, SourceDocument, SourceRange, SourceWay};
 use afterimage_profile::lines::line_of;
 use afterimage_profile::location::Place;
-use afterimage_profile::{FunctionProfile, Profile, Scope};
+use afterimage_profile::walk::OperatorCount;
+use afterimage_profile::{FunctionProfile, Line, Profile, Scope};
 use afterimage_program::{BlockEnd, Function};
 use afterimage_replay::whole_path::{Window, WindowCounts};
 use anyhow::{Context, Result};
@@ -23,9 +24,93 @@ pub(super) fn bound(
     document: &mut SourceDocument,
 ) -> Result<()> {
     let (window, counts) = arrivals(session, bounds, document)?;
-    let ended = ended_in(session, window)?;
     let mut instructions: HashMap<u32, u64> = HashMap::new();
     let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
+    each_function(
+        session,
+        profile,
+        (window, &counts),
+        |function, operators| {
+            let mut is_of_file = false;
+            for operator in operators {
+                if let Some(line) = line_of(operator)
+                    && profile.file(line.file) == document.file
+                {
+                    is_of_file = true;
+                    *instructions.entry(line.number).or_default() += operator.count;
+                }
+            }
+            if !is_of_file {
+                return Ok(());
+            }
+            for row in profile.branch_rows(&Scope::Only(vec![function.id]))? {
+                let Some(at) = row
+                    .position
+                    .filter(|at| profile.file(at.file) == document.file)
+                else {
+                    continue;
+                };
+                let count = operators[row.op.index()].count;
+                branches.entry(at.line).or_default().push(SourceBranch {
+                    offset: row.offset.0,
+                    count,
+                    ways: ways(function, row.block, count, &counts),
+                });
+            }
+            Ok(())
+        },
+    )?;
+    for line in &mut document.lines {
+        line.elsewhere = line.count == Some(0) && line.instructions > 0;
+        line.instructions = instructions.remove(&line.line).unwrap_or(0);
+        line.branches = branches.remove(&line.line).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Replaces the counts of files with the counts in a stretch.
+pub(super) fn files_in(
+    session: &Session,
+    profile: &Profile<'_>,
+    bounds: &Bounds,
+    document: &mut FilesDocument,
+) -> Result<()> {
+    let window = with_names(session, |program| bounds.window(&program.positions()?))?;
+    let counts = WindowCounts::new(session.path()?, window)?;
+    let mut executed: HashMap<Line, u64> = HashMap::new();
+    each_function(session, profile, (window, &counts), |_, operators| {
+        for operator in operators.iter().filter(|operator| operator.count > 0) {
+            if let Some(line) = line_of(operator) {
+                *executed.entry(line).or_default() += operator.count;
+            }
+        }
+        Ok(())
+    })?;
+    let mut by_file: HashMap<&str, (u64, u64)> = HashMap::new();
+    for (line, instructions) in &executed {
+        let (lines, sum) = by_file.entry(profile.file(line.file)).or_default();
+        *lines += 1;
+        *sum += instructions;
+    }
+    for entry in &mut document.files {
+        let here = by_file.get(entry.file.as_str()).copied();
+        (entry.executed, entry.instructions) = here.unwrap_or_default();
+    }
+    document.range = Some(SourceRange {
+        first_t: window.first,
+        last_t: window.last,
+    });
+    Ok(())
+}
+
+/// Passes each function that is executed in a stretch, with the counts of its operators there.
+fn each_function(
+    session: &Session,
+    profile: &Profile<'_>,
+    (window, counts): (Window, &WindowCounts),
+    mut act: impl FnMut(&Function, &[OperatorCount]) -> Result<()>,
+) -> Result<()> {
+    let ended = ended_in(session, window)?;
     let mut operators = Vec::new();
     for (function, _, whole) in profile.functions() {
         let blocks = whole.blocks.iter();
@@ -37,41 +122,10 @@ pub(super) fn bound(
             stops: Vec::from_iter(stopped.take(1)),
             ..whole.clone()
         };
-        if here.blocks.iter().all(|(_, count)| *count == 0) {
-            continue;
+        if here.blocks.iter().any(|(_, count)| *count > 0) {
+            profile.operators(function, &here, &mut operators)?;
+            act(function, &operators)?;
         }
-        profile.operators(function, &here, &mut operators)?;
-        let mut is_of_file = false;
-        for operator in &operators {
-            if let Some(line) = line_of(operator)
-                && profile.file(line.file) == document.file
-            {
-                is_of_file = true;
-                *instructions.entry(line.number).or_default() += operator.count;
-            }
-        }
-        if !is_of_file {
-            continue;
-        }
-        for row in profile.branch_rows(&Scope::Only(vec![function.id]))? {
-            let Some(at) = row
-                .position
-                .filter(|at| profile.file(at.file) == document.file)
-            else {
-                continue;
-            };
-            let count = operators[row.op.index()].count;
-            branches.entry(at.line).or_default().push(SourceBranch {
-                offset: row.offset.0,
-                count,
-                ways: ways(function, row.block, count, &counts),
-            });
-        }
-    }
-    for line in &mut document.lines {
-        line.elsewhere = line.count == Some(0) && line.instructions > 0;
-        line.instructions = instructions.remove(&line.line).unwrap_or(0);
-        line.branches = branches.remove(&line.line).unwrap_or_default();
     }
     Ok(())
 }

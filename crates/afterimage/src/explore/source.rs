@@ -24,8 +24,33 @@ pub struct SourceQuery {
     pub bounds: Bounds,
 }
 
-/// Lists the source files from which the program's code comes.
-pub(crate) fn files_of(session: &Session, profile: &Profile<'_>) -> Result<FilesDocument> {
+/// Asks for the source files from which the program's code comes, with the number of their lines
+/// whose code was executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesQuery {
+    /// The stretch of the run in which lines are counted.
+    pub bounds: Bounds,
+}
+
+impl FilesQuery {
+    pub(crate) fn answer(&self, session: &Session) -> Result<FilesDocument> {
+        let is_bound = self.bounds != Bounds::default();
+        if is_bound {
+            session.ensure_whole_path()?;
+        }
+        let document = session.profile(|profile| {
+            let mut document = files_of(session, profile)?;
+            if is_bound {
+                range::files_in(session, profile, &self.bounds, &mut document)?;
+            }
+            Ok(document)
+        })?;
+        Ok(document)
+    }
+}
+
+/// Lists the source files from which the program's code comes, with the counts of the whole run.
+fn files_of(session: &Session, profile: &Profile<'_>) -> Result<FilesDocument> {
     let mut files: HashMap<&str, FilesEntry> = HashMap::new();
     for row in profile.line_rows(&Scope::All)? {
         let path = profile.file(row.line.file);
@@ -43,15 +68,7 @@ pub(crate) fn files_of(session: &Session, profile: &Profile<'_>) -> Result<Files
     }
     let mut files = Vec::from_iter(files.into_values());
     files.sort_unstable_by(|a, b| (b.instructions, &a.file).cmp(&(a.instructions, &b.file)));
-    Ok(FilesDocument { files })
-}
-
-/// Lists the source files from which a session's program comes.
-///
-/// # Errors
-/// If the run cannot be executed again, or its end is unknown.
-pub fn files(session: &Session) -> Result<FilesDocument> {
-    Ok(session.profile(|profile| files_of(session, profile))?)
+    Ok(FilesDocument { files, range: None })
 }
 
 impl SourceQuery {

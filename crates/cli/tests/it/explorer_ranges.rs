@@ -119,6 +119,7 @@ fn counts_of_a_range_are_those_of_a_naive_trace() {
         let naive = traced(&page, from, to);
         let (first, last) = (format!("t={from}"), format!("t={to}"));
         let told = doc("source", &[("file", path), ("from", &first), ("to", &last)]);
+        let mut executed = 0;
         for line in told["lines"].as_array().unwrap() {
             let own = instructions.iter().filter(|row| {
                 row["source"]["file"] == file && row["source"]["line"] == line["line"]
@@ -133,11 +134,16 @@ fn counts_of_a_range_are_those_of_a_naive_trace() {
                 "line {} from {from} to {to}",
                 line["line"]
             );
-            lines += u64::from(expected > 0);
+            executed += u64::from(expected > 0);
             for branch in line["branches"].as_array().into_iter().flatten() {
                 ways += compare(branch, &edges, &naive);
             }
         }
+        let files = doc("files", &[("from", &first), ("to", &last)]);
+        let mut files = files["files"].as_array().unwrap().iter();
+        let own = files.find(|own| own["file"] == file).unwrap();
+        assert_eq!(own["executed"], executed, "from {from} to {to}");
+        lines += executed;
     }
     assert!(lines > 20 && ways > 20, "{lines} lines, {ways} ways");
 }
