@@ -147,6 +147,7 @@ fn documents_are_what_their_schemas_say() {
         ("names", &[]),
         ("executions", &[("at", "add")]),
         ("moment", &[("at", "add#3")]),
+        ("step", &[("at", "add#3"), ("step", "out")]),
         ("flow", &[("function", "add"), ("from", "t=2")]),
     ] {
         let (well, answer, _) = page.ask(question, options);
