@@ -88,7 +88,9 @@ async function compare(page) {
   }
   if (shown.state && shown.frame !== null) {
     const { frames } = json(shown.state)[0];
-    const variables = frames.find((one) => String(one.number) === shown.frame)?.variables ?? [];
+    // Variables that the compiler removed come last.
+    const isGone = (one) => Number(!one.value && Boolean(one.unavailable?.startsWith("optimised out")));
+    const variables = (frames.find((one) => String(one.number) === shown.frame)?.variables ?? []).sort((one, other) => isGone(one) - isGone(other));
     const values = variables.map((one) => [one.name, one.type, one.value]);
     same(`${at}: variables`, shown.variables.length, values.length);
     shown.variables.forEach(([name, type, text], index) => {

@@ -16,7 +16,8 @@ export function graph(shape, blocks, edges, open) {
   const most = Math.max(1, ...blocks.map((row) => row.count));
   const own = counts.get(shape.root)?.source?.file;
   const nodes = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit" || shape.edges.some((/** @type {any} */ edge) => edge.to === one.block));
-  if (nodes.length > 400) return h("p.note", null, `The function has ${grouped(nodes.length)} blocks: too many for a picture. The counts are in Source, line by line.`);
+  const inside = nodes.filter((/** @type {any} */ one) => one.kind !== "exit").length;
+  if (inside > 400) return h("p.note", null, `The function has ${grouped(inside)} blocks: too many for a picture. The counts are in Source, line by line.`);
   // The layer of a block is the length of the longest path to it without back edges. Back edges would make paths endless.
   const ahead = shape.edges.filter((/** @type {any} */ edge) => !edge.back);
   const layer = new Map([[shape.root, 0]]);
@@ -79,7 +80,10 @@ export function graph(shape, blocks, edges, open) {
     group.append(svg("text", { x: 12, y: 15, class: "what" }, isExit ? "exit" : `${one.block} · ${line}`), svg("text", { x: 12, y: 30, class: "many" }, isExit ? "" : row ? `${grouped(row.count)}×` : ""));
     drawn.append(group);
   }
-  return h("div.graph", { tabindex: 0, role: "region", "aria-label": "Control flow" }, drawn);
+  const shown = h("div.graph", { tabindex: 0, role: "region", "aria-label": "Control flow" }, drawn);
+  // The picture may be wider than the view: begin at the first block.
+  requestAnimationFrame(() => { shown.scrollLeft = place(shape.root).x - shown.clientWidth / 2; });
+  return shown;
 }
 
 /**

@@ -2,7 +2,7 @@
 import { ask, askAhead, busy, Superseded } from "./api.js";
 import { counted, grouped, h } from "./dom.js";
 import { arrive, called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
-import { files } from "./source.js";
+import { files, lineName } from "./source.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
 export function say(text) {
@@ -13,12 +13,24 @@ export function say(text) {
   setTimeout(() => made.remove(), 3500);
 }
 
-/** Makes a move, or shows why it is impossible. @param {() => Promise<any>} move */
-async function moved(move) {
-  if (!known.moment) return say("Choose a moment first: click a line of output, an execution, or press Home or End.");
-  try { await move(); } catch (error) {
-    if (!(error instanceof Superseded)) say(String(/** @type {any} */ (error).message ?? error));
-  }
+/** The number of moves that may wait for others. */
+const WAITING = 12;
+let waiting = 0;
+/** The end of the last move. */
+let last = Promise.resolve();
+/** Makes a move after the moves before it, or shows why it is impossible. @param {() => Promise<any>} move */
+function moved(move) {
+  if (waiting >= WAITING) return;
+  waiting += 1;
+  last = last.then(async () => {
+    try {
+      while (known.waits) await new Promise((done) => setTimeout(done, 4));
+      if (!known.moment) say(known.error ? String(known.error.message ?? known.error) : "Choose a moment first: click a line of output, an execution, or press Home or End.");
+      else await move();
+    } catch (error) {
+      if (!(error instanceof Superseded)) say(String(/** @type {any} */ (error).message ?? error));
+    } finally { waiting -= 1; }
+  });
 }
 
 /**
@@ -31,7 +43,8 @@ export const step = (by, back) => moved(async () => {
   const answer = await moving(...stepFrom(by, back));
   const { moment } = answer.doc;
   if (moment) return arrive({ ...answer, doc: moment });
-  say(by === "out" && back ? "No function of your own code called this one." : back ? "The run began here." : "The run ended here.");
+  if (by !== "out") return say(back ? "Before this, no line of your own code ran." : "After this, no line of your own code runs.");
+  say(back ? "No function of your own code called this one." : "This call did not return to your own code.");
 });
 
 /** Returns the question for the moment to which a step leads. @param {"in" | "over" | "out"} step @param {boolean} reverse @returns {[string, Record<string, any>]} */
@@ -58,6 +71,8 @@ async function byStatement(back, over) {
 /** Returns the next statement, or the previous one. @param {boolean} back @param {boolean} over */
 async function statement(back, over) {
   const { t, offset } = known.moment;
+  // Nothing follows the place where the run ended.
+  if (!back && focus.at === "end") return null;
   const { rows } = await moving("trace", { level: "statement", from: focus.at, reverse: back, limit: 4 });
   // A moment without an operator is the beginning of its block.
   const at = offset ?? -1;
@@ -128,9 +143,12 @@ async function outByStatement(back) {
 }
 
 /** Returns the place of the moment in the form that commands take: its line or, without one, its operator. */
-export const place = () => known.moment?.line ?? (known.state?.frames.length ? `@0x${known.state.frames[0].offset.toString(16)}` : null);
+export function place() {
+  const at = lineOf(frame());
+  return at ? lineName(at) : known.state?.frames.length ? `@0x${known.state.frames[0].offset.toString(16)}` : null;
+}
 /** Returns the selected line, or the place of the moment, in the form that commands take. */
-const here = () => (focus.line && focus.file ? `${focus.file}:${focus.line}` : place());
+const here = () => (focus.line && focus.file ? lineName({ file: focus.file, line: Number(focus.line) }) : place());
 
 /** Moves to the next execution of the line, or to the previous one. @param {1 | -1} step @param {string} [where] a condition @param {string} [place] */
 export const execution = (step, where, place) => moved(async () => {
@@ -138,7 +156,7 @@ export const execution = (step, where, place) => moved(async () => {
   if (!at) return say("No line is known here.");
   const { doc } = await moving("executions", { at, by: `t=${known.moment.t}`, limit: 1 });
   // The number of the execution at the moment, if the moment is one.
-  const onIt = at.startsWith("@") ? doc.by : known.moment.arrives && known.moment.line && at.endsWith(known.moment.line) ? known.moment.arrival : null;
+  const onIt = at.startsWith("@") ? doc.by : known.moment.arrives && at === known.moment.line ? known.moment.arrival : null;
   const number = onIt !== null ? onIt + step : step > 0 ? doc.by + 1 : doc.by;
   const what = at.startsWith("@") ? "This instruction" : "This line";
   if (number < 1) return say(`${what} was not executed before.`);
@@ -148,7 +166,7 @@ export const execution = (step, where, place) => moved(async () => {
     const [other] = all.doc.instances;
     return other ? go({ at: `${at}#${other.number}` }) : say(nowhere(all.doc, step > 0 ? " after this moment" : " before this moment"));
   }
-  go({ at: `${at.replace(/^.*\//, "")}#${number}`, about: focus.about });
+  go({ at: `${at}#${number}`, file: "", line: "", about: focus.about });
 });
 
 /** Returns a sentence that says that a condition holds nowhere, or where it is unknown. @param {any} doc @param {string} when */
@@ -168,7 +186,9 @@ export const write = (step, name = variable()) => moved(async () => {
   const { t, offset } = known.moment;
   // An outer activation's variables are known at its call. Their bytes may have been written since.
   const outer = own?.number > 0 ? called((await moving(...namedAt(own.t, own.offset))).doc) : null;
-  const found = (await moving("memory", { var: name, at: outer ?? focus.at })).doc;
+  const found = (await moving("memory", { var: name, at: outer ?? focus.at }).catch((error) => {
+    throw / is local \d/.test(String(error.message)) ? new Error(`${name} is in a local of WebAssembly, which has no address, so its writes cannot be followed. Click it, and choose History.`) : error;
+  })).doc;
   const bytes = { memory: found.memory, address: `0x${found.address.toString(16)}..0x${(found.address + found.contents.length / 2 - 1).toString(16)}` };
   let doc = outer ? (await moving("memory", { ...bytes, at: focus.at })).doc : found;
   const isHere = (/** @type {any} */ part) => part.next_written?.t === t && part.next_written.offset === offset;
@@ -194,6 +214,7 @@ export function caller() {
   const own = frame();
   const outer = known.state?.frames.find((/** @type {any} */ one) => own && one.number > own.number && !one.library);
   if (outer) go({ frame: String(outer.number) });
+  else say("This is the outermost activation of your own code that is shown.");
 }
 
 /** Selects the callee's activation. */
@@ -201,6 +222,7 @@ export function callee() {
   const own = frame();
   const inner = known.state?.frames.findLast((/** @type {any} */ one) => own && one.number < own.number && !one.library);
   if (inner) go({ frame: String(inner.number) });
+  else say("This is the innermost activation of your own code.");
 }
 
 /** Creates the buttons for moves. */

@@ -6,7 +6,14 @@ import { execution, say } from "./moves.js";
 import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
 /** The files of the program. @type {() => Promise<any[]>} */
-export const files = once(() => ask("files").then((answer) => answer.doc.files));
+export const files = once(() => ask("files").then((answer) => {
+  for (const one of answer.doc.files) short.set(one.file, one.name);
+  return answer.doc.files;
+}));
+/** @type {Map<string, string>} */
+const short = new Map();
+/** Returns a line in the form that commands take, with the shortest unique name of its file. @param {{ file: string, line: number }} at */
+export const lineName = ({ file, line }) => `${short.get(file) ?? file}:${line}`;
 
 /** @type {Map<string, Promise<import("./api.js").Answer>>} */
 const texts = new Map();

@@ -76,8 +76,14 @@ function variables() {
         : h("tr", null, h("th", { scope: "row" }, localName(local, locals)), h("td.value", null, "not known")))))
       : empty("This function has no variables here."));
   }
-  return h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, all.map((/** @type {any} */ one) => row(one, own))));
+  const table = (/** @type {any[]} */ rows) => h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, rows.map((one) => row(one, own))));
+  const [gone, there] = [all.filter(isGone), all.filter((/** @type {any} */ one) => !isGone(one))];
+  if (gone.length < 2) return table([...there, ...gone]);
+  return h("div", null, there.length ? table(there) : null, h("details", { open: optimised, ontoggle: (/** @type {Event} */ event) => { optimised = /** @type {HTMLDetailsElement} */ (event.target).open; } }, h("summary", null, `${counted(gone.length, "variable")} optimised out here`), table(gone)));
 }
+let optimised = false;
+/** Whether a variable has no value because the compiler removed it. @param {any} one */
+const isGone = (one) => (one.value === null || one.value === undefined) && String(one.unavailable ?? "").startsWith("optimised out");
 
 /**
  * Creates the row of a variable. Questions refer to a variable by its name, so a variable that another variable of this name hides has no questions.

@@ -1,7 +1,7 @@
 /** Shows where a value came from, step by step, its values over time, its next uses, and why a line did not run. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel, whose } from "./dom.js";
-import { focus, go, known } from "./focus.js";
+import { called, focus, go, known } from "./focus.js";
 import { place } from "./moves.js";
 import { plain } from "./names.js";
 import { plot } from "./plot.js";
@@ -27,9 +27,11 @@ function question() {
   if (kind === "input" || kind === "values") return { command: "influence", options: { ...input(rest), thin: kind === "values" }, title: `What did byte ${input(rest).byte} of ${input(rest).file || "standard input"} influence?` };
   if (kind === "not") return { command: "why-not", options: { at: rest }, title: `Why did ${rest} not run?` };
   if (!focus.at) return null;
-  if (kind === "operand") return { command: "why", options: { at: focus.at, operand: rest }, title: `Where did the ${rest === "operand" ? rest : `${rest} operand`} of ${focus.at} come from?` };
-  if (kind === "var") return { command: "why", options: { at: focus.at, var: rest }, title: `Where did ${rest} come from?` };
-  return { command: "why", options: { at: focus.at }, title: `Where did the value at ${focus.at} come from?` };
+  // A moment such as `50%` is the beginning of a statement only under its own name.
+  const at = known.moment && !known.waits ? called(known.moment) : focus.at;
+  if (kind === "operand") return { command: "why", options: { at, operand: rest }, title: `Where did the ${rest === "operand" ? rest : `${rest} operand`} of ${at} come from?` };
+  if (kind === "var") return { command: "why", options: { at, var: rest }, title: `Where did ${rest} come from?` };
+  return { command: "why", options: { at }, title: `Where did the value at ${at} come from?` };
 }
 
 /** @param {HTMLElement} into */
@@ -73,28 +75,55 @@ const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { t
 
 /** @typedef {{ kind: string, library: boolean, from?: any, made: any }} Step */
 
+/** The number of entries of a long chain to show at first, and at each request for more. The last entries, with the origin, are always shown. */
+const [FIRST, MORE, LAST] = [120, 400, 12];
+
 /** Shows the chain back to the origin, with library steps folded. With `most`, it shows at most that many of the user's own steps, and the number of the others. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
-  const steps = /** @type {Step[]} */ (found.rows.flatMap(entry).filter(Boolean));
+  const stepsOf = (/** @type {any[]} */ rows) => /** @type {Step[]} */ (rows.flatMap(entry).filter(Boolean));
   const list = h("ol.chain", { "aria-label": "The way back, the value first" });
   const item = (/** @type {Step} */ step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made);
-  if (most && steps.some((step) => !step.library)) {
+  if (most) {
+    const steps = stepsOf(found.rows);
     const mine = steps.filter((step) => !step.library).slice(0, most);
-    list.append(...mine.map(item));
     const rest = steps.length - mine.length;
-    return h("div", null, list, rest ? h("p.soft", null, `and ${counted(rest, "step")} more`) : null);
+    if (mine.length) {
+      list.append(...mine.map(item));
+      return h("div", null, list, rest ? h("p.soft", null, `and ${counted(rest, "step")} more`) : null);
+    }
   }
-  let hidden = /** @type {Step[]} */ ([]);
-  const unfold = () => {
-    if (hidden.length) list.append(folded(hidden, item));
-    hidden = [];
-  };
-  for (const step of steps) {
-    if (step.library) { hidden.push(step); continue; }
+  const items = (/** @type {any[]} */ rows) => {
+    const made = /** @type {HTMLElement[]} */ ([]);
+    let hidden = /** @type {Step[]} */ ([]);
+    const unfold = () => {
+      if (hidden.length) made.push(folded(hidden, item));
+      hidden = [];
+    };
+    for (const step of stepsOf(rows)) {
+      if (step.library) { hidden.push(step); continue; }
+      unfold();
+      made.push(item(step));
+    }
     unfold();
-    list.append(item(step));
+    return made;
+  };
+  const { rows } = found;
+  if (rows.length <= FIRST + LAST + MORE / 2) list.append(...items(rows));
+  else {
+    let shown = FIRST;
+    const end = rows.length - LAST;
+    const text = () => `▸ ${counted(end - shown, "more step")}`;
+    const button = h("button.quiet.unfold", { type: "button", onclick: () => {
+      const next = items(rows.slice(shown, Math.min(end, shown + MORE)));
+      shown = Math.min(end, shown + MORE);
+      more.before(...next);
+      next[0]?.querySelector("button")?.focus();
+      if (shown === end) more.remove();
+      else button.textContent = text();
+    } }, text());
+    const more = h("li.step.folded", null, h("span.dot", { "aria-hidden": "true" }), button);
+    list.append(...items(rows.slice(0, FIRST)), more, ...items(rows.slice(end)));
   }
-  unfold();
   return h("div", null, list);
 }
 

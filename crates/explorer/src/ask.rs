@@ -47,7 +47,8 @@ pub(crate) enum Lane {
     Counts,
     /// Answers that need the path.
     Path,
-    /// Answers about the output. Without values, the run is followed to find it.
+    /// Answers about the output, which follow the run if there are no values, and the list of files
+    /// in a range.
     Output,
     /// Answers that need values.
     Values,
@@ -87,9 +88,9 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
         {
             Lane::Counts
         }
-        "files" | "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
+        "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
-        "output" => Lane::Output,
+        "output" | "files" => Lane::Output,
         "executions" | "moment" | "step" | "trace" | "state" | "why" | "why-not" | "deps"
         | "values" | "memory" | "influence" => Lane::Values,
         _ => return None,

@@ -1,6 +1,6 @@
 //! Finds direct control dependences: the predicates that caused statements to be executed.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -57,6 +57,8 @@ pub(super) struct FunctionControl {
     pub(super) dependents: HashMap<BlockId, Vec<(EdgeId, BlockId)>>,
     /// For each block, the nodes whose branches may decide whether it is executed, once requested.
     deciders: RefCell<HashMap<BlockId, Rc<NodeFilter>>>,
+    /// The function's nodes, by their blocks, once requested.
+    nodes: OnceCell<HashMap<BlockId, Vec<NodeId>>>,
 }
 
 impl<'a> Controllers<'a> {
@@ -86,6 +88,7 @@ impl<'a> Controllers<'a> {
             post_dominators,
             dependents,
             deciders: RefCell::default(),
+            nodes: OnceCell::new(),
         });
         self.known.borrow_mut().insert(function, Rc::clone(&found));
         found
@@ -231,12 +234,19 @@ impl FunctionControl {
         }
         let mut known = self.deciders.borrow_mut();
         let found = known.entry(block).or_insert_with(|| {
+            let nodes = self.nodes.get_or_init(|| {
+                let mut by_block: HashMap<BlockId, Vec<NodeId>> = HashMap::new();
+                for (id, node) in nodes.iter().filter(|(_, node)| node.function == function) {
+                    for &block in &*node.blocks {
+                        by_block.entry(block).or_default().push(id);
+                    }
+                }
+                by_block
+            });
             let controllers = self.dependence.controllers(block).iter();
-            let sources = Vec::from_iter(controllers.map(|&edge| cfg.graph.from(edge)));
-            let own = nodes.iter().filter(|(_, node)| node.function == function);
-            let has = |node: &Node| node.blocks.iter().any(|block| sources.contains(block));
-            let deciders = own.filter(|(_, node)| has(node));
-            Rc::new(NodeFilter::new(deciders.map(|(id, _)| id)))
+            let sources = controllers.map(|&edge| cfg.graph.from(edge));
+            let deciders = sources.filter_map(|source| nodes.get(&source)).flatten();
+            Rc::new(NodeFilter::new(deciders.copied()))
         });
         Some(Rc::clone(found))
     }

@@ -22,6 +22,11 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// Returns the position of the rule.
+    pub(super) fn place(&self) -> u32 {
+        self.body.first
+    }
+
     /// Returns the function, if the rule is an activation.
     #[inline]
     pub(super) fn call(&self) -> Option<FuncId> {

@@ -1,23 +1,24 @@
 //! Moves within an activation, skipping the calls that it makes.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use afterimage_ids::{EntitySet, NodeId};
+use rustc_hash::FxBuildHasher;
 
 use super::occurrence::SymbolOccurrence;
 use super::{At, Cursor, Visit};
-use crate::measures::{Layout, Word};
+use crate::measures::Word;
 use crate::{PathError, Root, Segments, Summary};
 
-/// The nodes that a search within an activation looks for. Remembers the rules of each searched
-/// segment that contain none of them, so that later searches skip these rules at once.
+/// The nodes that a search within an activation looks for. Remembers the rules of each segment that
+/// were searched in vain, so that later searches skip them.
 pub struct NodeFilter {
     wanted: EntitySet<NodeId>,
     /// For each segment, whether any wanted node is executed in it.
     segments: RefCell<HashMap<usize, bool>>,
-    /// For each rule, by segment and position, whether it contains a wanted node outside of calls.
-    rules: RefCell<HashMap<(usize, u32), bool>>,
+    /// The rules that contain no wanted node outside of calls, by segment and position.
+    vain: RefCell<HashSet<(usize, u32), FxBuildHasher>>,
 }
 
 impl NodeFilter {
@@ -33,7 +34,7 @@ impl NodeFilter {
         Self {
             wanted,
             segments: RefCell::default(),
-            rules: RefCell::default(),
+            vain: RefCell::default(),
         }
     }
 
@@ -45,53 +46,25 @@ impl NodeFilter {
         })
     }
 
-    /// Whether a symbol is a wanted node, or a rule that contains one outside of calls. Linear in
-    /// the grammar for the first rule of a segment, and O(1) for rules that are known.
-    fn passes(&self, layout: &Layout, segment: usize, word: Word) -> bool {
-        let Some(rule) = word.as_rule() else {
-            return self.is_wanted(word);
-        };
-        let mut known = self.rules.borrow_mut();
-        if let Some(&known) = known.get(&(segment, rule)) {
-            return known;
+    /// Whether a symbol is a wanted node, or a rule that may contain one outside of calls.
+    fn may_pass(&self, segment: usize, word: Word) -> bool {
+        match word.as_rule() {
+            Some(rule) => !self.vain.borrow().contains(&(segment, rule)),
+            None => self.is_wanted(word),
         }
-        if known.len() > Self::RULES {
-            known.clear();
-        }
-        // A rule is found again on the stack after the rules that it names.
-        let mut stack = vec![rule];
-        while let Some(&rule) = stack.last() {
-            let before = stack.len();
-            let body = layout.body(rule);
-            let mut has = false;
-            for at in body.first..body.end {
-                let word = layout.at(at);
-                match word.as_rule() {
-                    None => has = self.is_wanted(word),
-                    Some(inner) if layout.body(inner).call().is_some() => {}
-                    Some(inner) => match known.get(&(segment, inner)) {
-                        Some(&known) => has = known,
-                        None => stack.push(inner),
-                    },
-                }
-                if has {
-                    break;
-                }
-            }
-            if has {
-                stack.truncate(before);
-            }
-            if stack.len() == before {
-                known.insert((segment, rule), has);
-                stack.pop();
-            }
-        }
-        known.get(&(segment, rule)).is_some_and(|&has| has)
     }
 
     fn is_wanted(&self, word: Word) -> bool {
         word.as_node()
             .is_some_and(|node| self.wanted.contains(node))
+    }
+
+    fn add_vain(&self, segment: usize, rule: u32) {
+        let mut vain = self.vain.borrow_mut();
+        if vain.len() >= Self::RULES {
+            vain.clear();
+        }
+        vain.insert((segment, rule));
     }
 }
 
@@ -229,10 +202,18 @@ impl SymbolOccurrence {
         filter: Option<&NodeFilter>,
         mut is_new: bool,
     ) -> Beside {
+        // The number of rules on the way down that this search entered, and so searches completely.
+        let mut entered = 0usize;
         loop {
             while !is_new && !self.sibling_toward(toward) {
                 match self.ascend() {
                     Some(frame) if frame.call().is_some() => return Beside::Nothing,
+                    Some(frame) if entered > 0 => {
+                        entered -= 1;
+                        if let Some(filter) = filter {
+                            filter.add_vain(self.segment, frame.place());
+                        }
+                    }
                     Some(_) => {}
                     None => return self.at_edge(depth),
                 }
@@ -243,17 +224,18 @@ impl SymbolOccurrence {
             }
             // Step over activations, but enter rules that merely contain activations.
             loop {
-                let (layout, segment) = (&self.measured.layout, self.segment);
-                if filter.is_some_and(|filter| !filter.passes(layout, segment, self.word)) {
+                if filter.is_some_and(|filter| !filter.may_pass(self.segment, self.word)) {
                     self.finish_rounds(toward);
                     break;
                 }
                 let Some(rule) = self.word.as_rule() else {
                     break;
                 };
-                if layout.body(rule).call().is_some() || self.width == 0 {
+                let is_call = self.measured.layout.body(rule).call().is_some();
+                if is_call || self.width == 0 {
                     break;
                 }
+                entered += 1;
                 match toward {
                     Toward::Beginning => self.descend_to_last(rule),
                     Toward::End => self.descend(rule),
