@@ -115,6 +115,21 @@ async function whole(page) {
   has("its origin", await page.locator(".why .chain").innerText(), "scopes.rs:16");
 }
 
+/** Moves wait for each other: keys that are pressed at once lead as far as keys that are pressed slowly. */
+async function fast(page) {
+  const keys = ["n", "n", "s", "n", "n", "N"];
+  await visit(page, at("scopes.rs:33#5"));
+  for (const key of keys) {
+    await page.keyboard.press(key);
+    await settled(page);
+  }
+  const slowly = await moment(page);
+  await visit(page, at("scopes.rs:33#5"));
+  for (const key of keys) await page.keyboard.press(key);
+  await settled(page);
+  same("six keys at once", await moment(page), slowly);
+}
+
 /** A range lists the user's own functions, and a range that is refused leaves no counts of another one. */
 async function ranges(page) {
   for (const [view, list] of [["overview", ".part-hot"], ["timeline", ".timeline"], ["function", ".function"]]) {
@@ -166,7 +181,7 @@ async function withoutLines() {
 
 const page = await open(browser, url, { hash: at("start") });
 await settled(page);
-for (const check of [hidden, writes, conditions, history, whole, ranges, never]) await check(page).catch((error) => wrong.push(`${check.name}: ${error.stack}`));
+for (const check of [hidden, writes, conditions, history, whole, fast, ranges, never]) await check(page).catch((error) => wrong.push(`${check.name}: ${error.stack}`));
 await page.context().close();
 await withoutLines().catch((error) => wrong.push(error.stack));
 await browser.close();
