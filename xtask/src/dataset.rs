@@ -1,5 +1,5 @@
-//! `cargo xtask dataset`: exports a run as tables, and asks the questions of docs/PARQUET.md with
-//! engines for SQL.
+//! `cargo xtask dataset`: exports a run as tables, and asks the questions in docs/PARQUET.md with
+//! SQL engines.
 //!
 //! The engines are PyPI's `duckdb` and `datafusion`. `pyarrow` also reads all tables. Two processes
 //! of PyPI's `pyspark` answer the same questions if there is a Java runtime. A check whose tools

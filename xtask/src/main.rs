@@ -9,7 +9,7 @@
 //!   a replaced operator is named.
 //! - `cargo xtask guilty` plants bugs and checks whether agents' answers show them; `cargo xtask
 //!   mcp` asks `afterimage mcp` with other clients.
-//! - `cargo xtask dataset` asks the questions of docs/PARQUET.md with engines for SQL.
+//! - `cargo xtask dataset` asks the questions in docs/PARQUET.md with SQL engines.
 //! - `cargo xtask suites` runs other people's test suites.
 //! - `cargo xtask forge` forges recordings.
 //! - `cargo xtask freeze` compares many answers with the kept answers.

@@ -76,8 +76,8 @@ const PARTS: [Part; 7] = [
 /// The program for `--quick` unless others are named.
 const QUICK: &str = "bzip2";
 
-/// Builds the programs, and measures part after part, even if a part fails. The exit code reports
-/// whether any part failed.
+/// Builds the programs, and measures the parts one after another. Continues if a part fails. The
+/// exit code reports whether any part failed.
 ///
 /// # Errors
 /// If the corpus or the benchmark cannot be built.

@@ -87,7 +87,7 @@ impl ProfileQuery {
         self.code.as_ref().filter(|_| has_rows)
     }
 
-    /// Answers with all rows in memory.
+    /// Returns the profile as a document with all rows in memory.
     pub(crate) fn answer(&self, profiled: &Profiled<'_>) -> Result<ProfileDocument> {
         let report = Report::new(&profiled.profile, &self.options(profiled)?)?;
         Ok(profile_document(&profiled.profile, &report, None))

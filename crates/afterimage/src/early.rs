@@ -106,7 +106,7 @@ impl Early<'_> {
     }
 
     /// Returns the path from the last snapshot before a block up to the block, and the time of its
-    /// first block. For all other parts, only the number of blocks is known.
+    /// first block. For the other parts of the run, the path has only the number of blocks.
     ///
     /// # Errors
     /// If the file is damaged.

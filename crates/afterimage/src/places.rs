@@ -373,7 +373,7 @@ pub fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
 #[error("{0}")]
 pub(crate) struct NotThatOften(String, u64);
 
-/// Returns the error for an execution by its number, if the place has only `count` executions.
+/// Returns the error for a requested execution number, if the place has only `count` executions.
 /// `happened` is the verb: "executed", "called" or "arrived at".
 pub(crate) fn so_often(what: &str, happened: &str, (count, number): (u64, u64)) -> NotThatOften {
     let text = match count {
@@ -387,7 +387,7 @@ pub(crate) fn so_often(what: &str, happened: &str, (count, number): (u64, u64)) 
     NotThatOften(text, count)
 }
 
-/// The error for a question why a place was not executed, if it was executed.
+/// The error if a question asks why a place was not executed, but it was.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WasExecuted(pub String);

@@ -55,7 +55,7 @@ pub struct Session {
     code: CodeFilter,
     sources: Arc<SourceFiles>,
     debug: Arc<DebugInformation>,
-    /// Stops the builds of questions.
+    /// Can stop builds for this session's questions.
     cancel: Option<Arc<Cancel>>,
     /// The same recording, but with stretches built on demand.
     stretched: OnceLock<Option<Box<Session>>>,
@@ -194,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Returns the object that stops the builds of questions, if there is one.
+    /// Returns the object that can stop builds for this session's questions, if there is one.
     pub(crate) fn cancel(&self) -> Option<&Arc<Cancel>> {
         self.cancel.as_ref()
     }

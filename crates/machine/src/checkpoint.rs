@@ -53,7 +53,7 @@ pub struct Checkpoint<C = NodeId> {
     pub elements: Vec<u32>,
     /// The exceptions that may still be referenced, by their references, ascending.
     pub exceptions: Vec<(u64, Exception)>,
-    /// The number of references to exceptions that have been created.
+    /// The number of exception references created so far.
     pub made: u64,
     /// The number of exceptions above which unreferenced exceptions are dropped.
     pub room: u64,

@@ -217,7 +217,7 @@ impl<'v> Matcher<'v> {
     }
 
     /// Reports the scores of a statement's candidates by the actions of both statements as a whole.
-    /// The candidates must ascend.
+    /// The candidates must be in ascending order.
     pub(crate) fn weigh(
         &self,
         stage: Stage,

@@ -94,7 +94,7 @@ impl CoveredFile {
         Ran::of(kept.chain(removed))
     }
 
-    /// Counts the directions of all branches, and the directions that ran.
+    /// Counts the directions of all branches, and the directions that were taken.
     pub(crate) fn branches_ran(&self) -> Ran {
         let ways = self.branches.iter().flat_map(|(_, row)| &row.ways);
         Ran::of(ways.map(|(_, taken)| *taken))

@@ -33,7 +33,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Returns the variables of a function of a program. `bytes` is the module from which the
+    /// Returns the variables of a function in a program. `bytes` is the module from which the
     /// program was parsed. O(operators · depth of the operand stack at the starts of blocks).
     ///
     /// # Errors

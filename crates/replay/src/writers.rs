@@ -33,7 +33,7 @@ pub struct Writers {
     last_line: Mutex<Option<(LineKey, Option<usize>)>>,
 }
 
-/// The stretch before which to find the last writer, and the memory and the line that it wrote.
+/// The stretch before which to search, and the memory and line whose last writer to find.
 type LineKey = (usize, u32, u64);
 
 impl fmt::Debug for Writers {

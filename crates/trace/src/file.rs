@@ -227,7 +227,7 @@ impl TraceFile {
     }
 
     /// Returns the apparent name of the section at a position in [`TraceFile::sections`], even if
-    /// its first chunk is damaged. The name suits a message, but it is not reliable.
+    /// its first chunk is damaged. The name is good enough for a message, but it is not reliable.
     pub fn seeming_name(&self, position: usize) -> Option<String> {
         let chunk = self.inner.state.sections.get(position)?.chunks.first()?;
         let payload = self.inner.payload(chunk).ok()?;

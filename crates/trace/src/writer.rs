@@ -45,8 +45,8 @@ impl TraceWriter {
     /// takes its place at the first commit.
     ///
     /// # Errors
-    /// Returns [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a
-    /// device, [`TraceError::BeingWritten`], [`TraceError::Io`], or [`TraceError::Write`].
+    /// Returns [`TraceError::Exists`], [`TraceError::BeingWritten`], [`TraceError::Io`],
+    /// [`TraceError::Write`], or, if the path is a folder or a device, [`TraceError::NotAFile`].
     pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
         let place = LockedFile::create(path, existing)?;
         let mut core = Core {

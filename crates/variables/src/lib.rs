@@ -123,7 +123,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Checks whether a tool rewrote the module without updating the locals named in the debug
-    /// information. The first call takes O(code).
+    /// information. Time of the first call: O(code size).
     fn look_for_foreign_locals(&self) {
         let found = &self.debug.foreign_locals;
         found.get_or_init(|| self.index().has_foreign_frame(&self.debug));

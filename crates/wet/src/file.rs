@@ -239,8 +239,8 @@ impl FileEpochs {
         }
     }
 
-    /// Sets the limit on the total number of built epochs for the current question. Only one
-    /// question is answered at a time.
+    /// Limits the total number of epochs built since the file was opened. The limit holds until the
+    /// next question begins. Only one question is answered at a time.
     pub fn limit(&self, most: Option<usize>) {
         if let Some(made) = &self.made {
             made.limit(most);

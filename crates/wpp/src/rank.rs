@@ -92,8 +92,8 @@ impl<S: Segments> WholePath<S> {
     }
 
     /// Works like [`executions`](Self::executions), for any number of positions per node. Positions
-    /// must ascend, and may be repeated. The position after the node's last block means the next
-    /// block executed after the node, in any node.
+    /// must be in ascending order, and may be repeated. The position after the node's last block
+    /// means the next block executed after the node, in any node.
     ///
     /// # Errors
     /// Returns an error if a node is unknown or given twice, if its positions do not ascend or do

@@ -1,6 +1,6 @@
 //! Splits text into sentences, and counts the words of each. Numbers do not count as words.
 
-/// Replaces a blank within a piece of code, so that the code is one word.
+/// Replaces a space within a piece of code, so that the code counts as one word.
 const BLANK: char = '\u{2423}';
 
 /// A sentence of a page, a comment or a message.

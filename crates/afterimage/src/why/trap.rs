@@ -34,7 +34,7 @@ const DEEP: usize = 1000;
 struct Death {
     /// The ending in words, for the end of a sentence.
     how: String,
-    /// The operator in which the run ended.
+    /// The operator at which the run ended.
     op: OpId,
     /// The execution of the operator's node.
     instance: Instance,

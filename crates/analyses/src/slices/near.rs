@@ -590,7 +590,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
     }
 
-    /// Whether the program has code that writes to tables. O(code), once.
+    /// Whether the program has code that writes to tables. O(code size), once.
     fn writes_tables(&mut self) -> bool {
         let (program, module) = (self.values.program(), self.module);
         *self.tables.get_or_insert_with(|| {

@@ -27,10 +27,11 @@ pub struct Printed {
     pub spot: Spot,
 }
 
-/// The largest number of links to follow back, and of node executions to examine around the digits.
+/// The maximum number of links to follow back. Also the maximum number of node executions to
+/// examine around the digits.
 const LOOKED_AT: u32 = 20_000;
 
-/// The largest number of links to follow back for a floating-point number, once an integer is
+/// The maximum number of links to follow back for a floating-point number, once an integer is
 /// found.
 const LOOKED_AT_FOR_FLOAT: u32 = 1_000;
 

@@ -40,9 +40,9 @@ use index::DigramIndex;
 /// The largest symbol that [`Sequitur`] accepts. Numbers in the upper half denote rules.
 pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
 
-/// The largest number of symbols on all right-hand sides. There is one guard for each rule, and
-/// there are at most half as many rules as symbols. So nodes stay well below 2³², and rules stay
-/// below the 2³⁰ that a [`Code`] can name.
+/// The maximum total number of symbols on all right-hand sides. There is one guard for each rule,
+/// and there are at most half as many rules as symbols. So nodes stay well below 2³², and rules
+/// stay below the 2³⁰ that a [`Code`] can name.
 const MAX_SYMBOLS: usize = 1 << 30;
 
 /// The reason why [`Sequitur`] rejected a symbol. The grammar is unchanged.
@@ -54,7 +54,7 @@ pub enum SequiturError {
     /// The grammar has grown to its limit.
     #[error("the grammar has {limit} symbols on its right-hand sides, the most it may have")]
     GrammarFull {
-        /// The maximum number of symbols permitted on all right-hand sides.
+        /// The maximum total number of symbols on all right-hand sides.
         limit: usize,
     },
 }

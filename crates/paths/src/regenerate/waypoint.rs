@@ -49,7 +49,7 @@ impl Waypoint {
 /// The maximum number of blocks of a run. Executing more would take over a century.
 const LONGEST: u64 = 1 << 62;
 
-/// Maps starts to small numbers, with the two special values first.
+/// Maps a start to a number, so that the two special values become 0 and 1.
 fn by_number(start: u32) -> u64 {
     u64::from(start.wrapping_add(2))
 }

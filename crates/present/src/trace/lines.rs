@@ -260,7 +260,7 @@ struct LastRow {
     entered: u64,
     depth: usize,
     row: u64,
-    /// For the reverse order, the changes that the preceding line of the activation made.
+    /// In reverse order, the changes that the activation's preceding line made.
     changed: String,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Walked<'a> {
 }
 
 impl Ssa {
-    /// Builds the statements of a function of a program. `bytes` is the module from which the
+    /// Builds the statements of a function in a program. `bytes` is the module from which the
     /// program was parsed.
     ///
     /// O((operators + φs + size of the dominance frontiers) · log), which is near-linear unless

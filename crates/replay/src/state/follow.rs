@@ -16,9 +16,9 @@ pub struct Halt {
     pub instructions: usize,
 }
 
-/// Follows a run once, up to the last of these moments, which must ascend. For each moment, passes
-/// its index, the first result register of its node, and the state to `show`. Leaves out a moment
-/// if the run ended just before it.
+/// Follows a run once, up to the last of these moments, which must be in ascending order. For each
+/// moment, passes its index, the first result register of its node, and the state to `show`. Leaves
+/// out a moment if the run ended just before it.
 ///
 /// Takes time linear in the memory that is read, and in the blocks between each moment and the
 /// previous moment or checkpoint. Memory use is the guest's memory, plus the nodes' code and the

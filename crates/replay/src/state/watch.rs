@@ -134,9 +134,9 @@ impl<'w, 'a> Watch<'w, 'a> {
         Rc::clone(known)
     }
 
-    /// Evaluates the expression at these moments, which must ascend. Calls `follow` once to follow
-    /// the run to these moments if a part of the expression lies in memory or in a global, if a
-    /// part is not in the trace, or if many moments lie close together.
+    /// Evaluates the expression at these moments, which must be in ascending order. Calls `follow`
+    /// once to follow the run to these moments if a part of the expression lies in memory or in a
+    /// global, if a part is not in the trace, or if many moments lie close together.
     ///
     /// # Errors
     /// If the state at a moment is unknown, or the run cannot be followed.

@@ -368,7 +368,7 @@ where
     }
 
     /// Executes a node, and passes the state after each number of instructions in `pauses` to
-    /// `show`. The numbers must ascend.
+    /// `show`. The numbers must be in ascending order.
     pub fn execute_pausing<O: Observer>(
         &mut self,
         visit: Visit,

@@ -61,9 +61,9 @@ impl Observer for Reads<'_> {
     }
 }
 
-/// Follows a run from its beginning to the last of the `wanted` host calls, which must ascend. For
-/// each call, `show` receives its number, the time of the block that ends with the call, and the
-/// bytes that the host read. Calls that the run did not make are left out.
+/// Follows a run from its beginning to the last of the `wanted` host calls, which must be in
+/// ascending order. For each call, `show` receives its number, the time of the block that ends with
+/// the call, and the bytes that the host read. Calls that the run did not make are left out.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path has gaps.

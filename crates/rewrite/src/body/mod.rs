@@ -68,7 +68,7 @@ pub(crate) struct Context<'a> {
     pub carriers: Option<Carriers>,
     /// The type of the function that takes snapshots, and its table, if snapshots are taken.
     pub snapshots: Option<(u32, u32)>,
-    /// Whether the guest must report a full half of the ring, because no fault reports it.
+    /// Whether the guest itself must report that a half of the ring is full, because no fault does.
     pub tells_full: bool,
     /// The definitions for captures. They are present if activations capture themselves.
     pub captures: Option<Captures>,

@@ -57,7 +57,7 @@ impl Types {
         }
     }
 
-    /// Returns the lengths that a type names.
+    /// Returns the lengths to which a type refers.
     pub(crate) fn lengths(&self, type_ref: TypeRef) -> Option<Arc<Lengths>> {
         let number = (type_ref.lengths as usize).checked_sub(1)?;
         all_lengths().get(number).cloned()

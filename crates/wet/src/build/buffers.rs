@@ -194,7 +194,7 @@ impl Labels {
         8 << (2 * before.min(3))
     }
 
-    /// Returns the number of words of a column's labels. Time: O(chunks).
+    /// Returns the number of words that a column's labels take. Time: O(chunks).
     pub(crate) fn words_of(column: &Column) -> usize {
         match column.chunks.split_last() {
             Some((&last, before)) => {

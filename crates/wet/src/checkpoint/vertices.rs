@@ -17,7 +17,7 @@ pub struct Vertex {
     pub(super) children: u32,
     /// The number of blocks executed before the vertex.
     pub(super) before: u64,
-    /// The number of blocks executed by the vertex's end.
+    /// The number of blocks executed up to the vertex's end.
     pub(super) after: u64,
     /// The data about all children of the vertex.
     pub(super) bytes: Vec<u8>,
@@ -34,7 +34,7 @@ impl Vertex {
         (self.level, self.number)
     }
 
-    /// Returns the number of blocks executed by the vertex's end.
+    /// Returns the number of blocks executed up to the vertex's end.
     pub fn end(&self) -> u64 {
         self.after
     }

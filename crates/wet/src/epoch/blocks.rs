@@ -76,8 +76,8 @@ impl<'a> Coded<'a> {
         Ok(block.get((index % BLOCK as u64) as usize).copied())
     }
 
-    /// Returns the number of values that are at most `value`. The values must ascend. Reads O(log
-    /// values) blocks.
+    /// Returns the number of values that are at most `value`. The values must be in ascending
+    /// order. Reads O(log values) blocks.
     pub(super) fn after(&self, value: u64, blocks: &Blocks) -> Result<u64, StreamError> {
         let (mut low, mut high) = (0, self.len().div_ceil(BLOCK as u64));
         // Find the last block whose first value is at most `value`.

@@ -328,7 +328,7 @@ struct OfPiece<'a> {
     /// The number of labels that have a piece at this position.
     count: u64,
     executions: Executions<'a>,
-    /// The number of these labels before each block of the patterns.
+    /// The number of these labels before each block of the stream `chosen`.
     before: Before,
 }
 
@@ -596,7 +596,7 @@ pub(crate) struct CopyView<'a> {
     places: Coded<'a>,
     executions: Coded<'a>,
     steps: Coded<'a>,
-    /// The number of runs before each block of the copies.
+    /// The number of runs before each block of the stream `counts`.
     before: Before,
 }
 

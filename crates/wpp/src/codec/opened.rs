@@ -85,7 +85,7 @@ pub fn encode_opened(segment: &Segment) -> Vec<u8> {
 }
 
 /// Decodes a segment with its rules unchanged. Checks only what counting nodes and calls requires.
-/// Time and memory are linear in the number of bytes and in the largest number of a node.
+/// Time and memory are linear in the number of bytes and in the highest node number.
 ///
 /// # Errors
 /// Returns an error if [`encode_opened`] cannot have written the bytes, or a number exceeds the

@@ -45,7 +45,7 @@ impl Sums {
     }
 
     /// Returns the first position in `from..to` whose sum is greater than `sum`, or `to` if there
-    /// is none. The sums in this range must ascend.
+    /// is none. The sums in this range must be in ascending order.
     pub(super) fn find(&self, from: u32, to: u32, sum: u64) -> u32 {
         let own = from as usize..to as usize;
         let before = match self {

@@ -1,5 +1,5 @@
-//! Describes how a run ended in a library, in terms of the user's own code: the line, and the
-//! library's message.
+//! For a run that ended in a library, describes the line of the user's own code that called the
+//! library, and the library's message.
 
 use std::collections::{HashSet, VecDeque};
 use std::slice;
