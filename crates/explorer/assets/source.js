@@ -122,13 +122,11 @@ async function show() {
       open.list.show(rowOf(index));
     } else open.list.draw();
     mark();
-    void showTree();
     void strip(want.file, line);
   } catch (error) {
     if (error instanceof Superseded || isOld()) return;
     // The old counts belong to another question.
-    [open, stripped, shownLine, listed] = [null, "", "", null];
-    fill(parts.tree);
+    [open, stripped, shownLine] = [null, "", ""];
     parts.below.hidden = true;
     fill(parts.head);
     fill(parts.foot);
@@ -140,7 +138,6 @@ let shownLine = "";
 /** @param {NonNullable<typeof made>} parts @param {string | null} why @param {Node | null} back */
 async function instructions(parts, why, back) {
   [open, stripped, shownLine] = [null, "", ""];
-  void showTree();
   await wat(parts, why, back).catch((error) => toldWat(error, parts.scroller));
 }
 
@@ -241,33 +238,23 @@ export function move(pressed) {
   pressed.stopPropagation();
 }
 
-/** The range whose files are listed, or null at first. @type {string | null} */
-let listed = null;
 async function showTree() {
   if (!made) return;
-  const key = `${focus.from ?? ""} ${focus.to ?? ""}`;
-  if (listed === key) return;
-  listed = key;
   try {
-    const ranged = focus.from && focus.to;
-    const all = ranged ? (await ask("files", range(), "tree")).doc.files : await files();
-    if (listed !== key) return;
-    const ran = new Set((await files()).filter((one) => one.executed).map((one) => one.file));
-    const own = all.filter((/** @type {any} */ one) => !one.library);
-    const others = all.filter((/** @type {any} */ one) => one.library && ran.has(one.file));
+    const all = await files();
+    const own = all.filter((one) => !one.library);
+    const others = all.filter((one) => one.library && one.executed);
     const link = (/** @type {any} */ one) => h("button.file", { type: "button", title: one.file, "data-file": one.file, onclick: () => go({ file: one.file, line: "" }) }, h("span.name", null, one.name),
-      h("span.part", { title: `${grouped(one.executed)} of ${grouped(one.lines)} lines executed${ranged ? " in the range" : ""}` }, `${Math.round((100 * one.executed) / one.lines)}%`));
-    const open = made.tree.querySelector("details")?.open;
-    fill(made.tree, h("h2", null, "Files ", ranged && h("span.soft", null, "in the range")), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
-      others.length ? h("details", { open }, h("summary", null, `${counted(others.length, "library file")}`), others.map(link)) : null);
+      h("span.part", { title: `${grouped(one.executed)} of ${grouped(one.lines)} lines executed` }, `${Math.round((100 * one.executed) / one.lines)}%`));
+    fill(made.tree, h("h2", null, "Files ", h("span.soft.whole-run", { hidden: !focus.from }, "in the whole run")), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
+      others.length ? h("details", null, h("summary", null, `${counted(others.length, "library file")}`), others.map(link)) : null);
     mark();
-  } catch (error) {
-    listed = null;
-    if (!(error instanceof Superseded)) fill(made.tree, failed(error));
-  }
+  } catch (error) { if (!(error instanceof Superseded)) fill(made.tree, failed(error)); }
 }
 
 function mark() {
+  const note = /** @type {HTMLElement | null | undefined} */ (made?.tree.querySelector(".whole-run"));
+  if (note) note.hidden = !(focus.from && focus.to);
   for (const one of made?.tree.querySelectorAll("[data-file]") ?? []) one.setAttribute("aria-current", String(/** @type {HTMLElement} */ (one).dataset.file === open?.doc.file));
 }
 
