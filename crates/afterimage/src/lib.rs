@@ -49,7 +49,7 @@
 //! | [`OutputQuery`] | [`Session::output`]: what was printed, and when |
 //! | [`ExecutionsQuery`] | [`Session::executions`]: when a place was executed |
 //! | [`MomentQuery`] | [`Session::moment`]: the name of a moment |
-//! | [`StepQuery`] | [`Session::step`]: the moment to which a step leads |
+//! | [`StepQuery`] | [`Session::step`]: the moment to which a move leads |
 //! | [`MatchQuery`] | [`Session::matching`]: which statements of two versions correspond |
 //! | [`CurrencyQuery`] | [`Session::currency`]: whether a variable in optimised code is current |
 

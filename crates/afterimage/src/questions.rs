@@ -508,7 +508,7 @@ impl Session {
         })
     }
 
-    /// Returns the moment to which a step by lines leads. Builds the path and the values only if
+    /// Returns the moment to which a move leads, by lines or by writes. Builds the path and the values only if
     /// stretches of the run do not suffice.
     ///
     /// # Errors

@@ -150,7 +150,7 @@ export async function deeper() {
 }
 
 /** Returns the question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] @param {{ from?: string, to?: string }} [range] @returns {[string, Record<string, any>]} */
-export const executionsOf = ({ file, line }, by, range = {}) => ["executions", { at: `${file}:${line}`, limit: 2000, by, ...range }];
+export const executionsOf = ({ file, line }, by, range = {}) => ["executions", { at: `${file}:${line}`, limit: 1000, by, ...range }];
 
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */
 export async function goto(t, offset, more = {}) {

@@ -182,31 +182,12 @@ export const variable = () => /** @type {HTMLElement | null | undefined} */ (doc
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
-  const own = frame();
-  const { t, offset } = known.moment;
-  // An outer activation's variables are known at its call. Their bytes may have been written since.
-  const outer = own?.number > 0 ? called((await moving(...namedAt(own.t, own.offset))).doc) : null;
-  const found = (await moving("memory", { var: name, at: outer ?? focus.at }).catch((error) => {
+  const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: frame()?.number ?? 0, reverse: step < 0 }).catch((error) => {
     throw / is local \d/.test(String(error.message)) ? new Error(`${name} is in a local of WebAssembly, which has no address, so its writes cannot be followed. Click it, and choose History.`) : error;
-  })).doc;
-  const bytes = { memory: found.memory, address: `0x${found.address.toString(16)}..0x${(found.address + found.contents.length / 2 - 1).toString(16)}` };
-  let doc = outer ? (await moving("memory", { ...bytes, at: focus.at })).doc : found;
-  const isHere = (/** @type {any} */ part) => part.next_written?.t === t && part.next_written.offset === offset;
-  if (step > 0 && doc.parts.some(isHere)) {
-    // The moment is right before a write, so search from the next statement on.
-    const { rows } = await moving("trace", { level: "statement", from: focus.at, limit: 4 });
-    const next = rows.find((row) => row.offset !== null && (row.t > t || row.offset > offset));
-    if (!next) return say(`${name} is not written again.`);
-    doc = (await moving("memory", { ...bytes, at: called((await moving(...namedAt(next.t, next.offset))).doc) })).doc;
-  }
-  // Outside of the call, the bytes belong to other variables.
-  const { first_t: first, last_t: last } = found.variable?.call ?? { first_t: 1, last_t: Infinity };
-  const all = doc.parts.map((/** @type {any} */ part) => (step > 0 ? part.next_written : part.written)).filter((/** @type {any} */ one) => one && first <= one.t && one.t <= last);
-  const [best] = all.sort((/** @type {any} */ a, /** @type {any} */ b) => step * (a.t - b.t || a.offset - b.offset));
-  const limits = doc.parts.map((/** @type {any} */ part) => (step > 0 ? part.next_written_after : part.written_before)).filter((/** @type {any} */ one) => one);
-  if (!best && limits.length) return say(step > 0 ? `${name} is not written up to t=${grouped(Math.min(...limits))}; the search ended there.` : `${name} was not written since t=${grouped(Math.max(...limits))}; the search ended there.`);
-  if (!best) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
-  await goto(best.t, best.offset ?? null);
+  });
+  const { moment } = answer.doc;
+  if (!moment) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
+  await arrive({ ...answer, doc: moment });
 });
 
 /** Selects the caller's activation. */

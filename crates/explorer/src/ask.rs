@@ -8,7 +8,7 @@ use afterimage::check::{self, Needs};
 use afterimage::debugger::{Direction, Step};
 use afterimage::explain::explain_with;
 use afterimage::explore::{
-    ExecutionsQuery, FilesQuery, FlowQuery, InfluenceQuery, MomentQuery, OutputQuery, SourceQuery,
+    ExecutionsQuery, FilesQuery, FlowQuery, InfluenceQuery, MomentQuery, Move, OutputQuery, SourceQuery,
     StepQuery,
 };
 use afterimage::export::{ExportFormat, ExportQuery, Least};
@@ -415,14 +415,27 @@ impl Exchange<'_> {
     }
 
     fn step(&mut self) -> Result<()> {
-        let steps = [("in", Step::In), ("over", Step::Over), ("out", Step::Out)];
+        let steps = [
+            ("in", Some(Step::In)),
+            ("over", Some(Step::Over)),
+            ("out", Some(Step::Out)),
+            ("write", None),
+        ];
+        let step = self.parameters.word("step", &steps)?;
+        let by = match step.context("step is missing: give in, over, out or write")? {
+            Some(step) => Move::Line(step),
+            None => Move::Write {
+                variable: self.parameters.needed("var")?,
+                activation: self
+                    .parameters
+                    .parsed("activation", "a number")?
+                    .unwrap_or(0),
+            },
+        };
         let query = StepQuery {
             at: self.parameters.needed("at")?,
             offset: self.parameters.parsed("offset", "a number")?,
-            step: self
-                .parameters
-                .word("step", &steps)?
-                .context("step is missing: give in, over or out")?,
+            by,
             direction: if self.parameters.flag("reverse")? {
                 Direction::Backward
             } else {

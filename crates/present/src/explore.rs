@@ -339,10 +339,10 @@ impl Document for MomentDocument {
     type Row = NoRows;
 }
 
-/// The moment to which a step leads.
+/// The moment to which a move leads, by lines or by writes to a variable.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepDocument {
-    /// The moment. It is null if the step would leave the run.
+    /// The moment. It is null if the move would leave the run, or if the variable is not written.
     pub moment: Option<MomentDocument>,
 }
 

@@ -128,16 +128,7 @@ impl Debugger<'_> {
         direction: Direction,
         bound: Option<Position>,
     ) -> Result<Option<Position>> {
-        let found = match (self.session().writers(), self.run.checkpoints) {
-            (Some(writers), _) if watched.access == Access::Write => {
-                self.by_stretches(writers, watched, (from, direction), bound)?
-            }
-            (_, Some(checkpoints)) => self.by_intervals(checkpoints, watched, (from, direction))?,
-            (_, None) => match direction {
-                Direction::Forward => self.next_by_following(watched, from, bound)?,
-                Direction::Backward => self.last_by_following(watched, from, bound)?,
-            },
-        };
+        let found = self.access(watched, from, direction, bound)?;
         match (found, direction) {
             (Some(at), Direction::Forward) => {
                 // The run may have ended at the access.
@@ -145,6 +136,53 @@ impl Debugger<'_> {
                 Ok(Some(after).filter(|after| *after > from))
             }
             (found, _) => Ok(found),
+        }
+    }
+
+    /// Returns the position right before the next or last write to bytes. A write right after
+    /// `from` is not the next one. Ignores blocks outside of `window`.
+    pub(crate) fn nearest_write(
+        &self,
+        range: Range,
+        from: Position,
+        direction: Direction,
+        window: Window,
+    ) -> Result<Option<Position>> {
+        let access = Access::Write;
+        let watched = Watched { access, range };
+        let from = match direction {
+            Direction::Forward => match self.step_operator(from, direction)? {
+                Some(next) => next,
+                None => return Ok(None),
+            },
+            Direction::Backward => from,
+        };
+        let end = match direction {
+            Direction::Forward => window.last,
+            Direction::Backward => window.first,
+        };
+        let found = self.access(watched, from, direction, Some(self.first_of(end)?))?;
+        Ok(found.filter(|at| (window.first..=window.last).contains(&at.time)))
+    }
+
+    /// Returns the position right before the next or last access. The search may end with `None`
+    /// once it is beyond `bound`.
+    fn access(
+        &self,
+        watched: Watched,
+        from: Position,
+        direction: Direction,
+        bound: Option<Position>,
+    ) -> Result<Option<Position>> {
+        match (self.session().writers(), self.run.checkpoints) {
+            (Some(writers), _) if watched.access == Access::Write => {
+                self.by_stretches(writers, watched, (from, direction), bound)
+            }
+            (_, Some(checkpoints)) => self.by_intervals(checkpoints, watched, (from, direction)),
+            (_, None) => match direction {
+                Direction::Forward => self.next_by_following(watched, from, bound),
+                Direction::Backward => self.last_by_following(watched, from, bound),
+            },
         }
     }
 

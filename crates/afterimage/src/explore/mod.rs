@@ -17,4 +17,4 @@ pub use moment::MomentQuery;
 pub(crate) use names::names;
 pub use output::OutputQuery;
 pub use source::{FilesQuery, SourceQuery};
-pub use step::StepQuery;
+pub use step::{Move, StepQuery};

@@ -2,16 +2,36 @@
 
 use std::sync::atomic::AtomicBool;
 
-use afterimage_ids::OrigOffset;
+use afterimage_ids::{OpId, OrigOffset};
 use afterimage_present::StepDocument;
-use anyhow::Result;
+use afterimage_replay::steps::At as MemoryAt;
+use afterimage_replay::whole_path::{At, Window};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::MomentQuery;
 use crate::Session;
-use crate::debugger::{Direction, Step, debug};
+use crate::debugger::{Debugger, Direction, Position, Step, debug};
+use crate::memory::variable;
 
-/// Asks where a step by lines of the user's own code leads.
+/// A way to move from one moment to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Move {
+    /// By lines of the user's own code.
+    Line(Step),
+    /// To the moment right before the next or last write to a variable in memory. A write right
+    /// after the current moment is not the next one. For a local variable, only writes during its
+    /// call count.
+    Write {
+        /// The variable, or an expression such as `p->next`.
+        variable: String,
+        /// The activation in which the variable is looked up, counted from 0 for the innermost.
+        activation: usize,
+    },
+}
+
+/// Asks where a move leads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepQuery {
     /// The moment before the step: `parser.c:42#7`, `main#last`, `t=123456`, `50%`, `end`.
@@ -19,7 +39,7 @@ pub struct StepQuery {
     /// If it is given, selects the moment right before the operator at this offset of the original
     /// module, in the block that is executed at the time of `at`.
     pub offset: Option<u32>,
-    pub step: Step,
+    pub by: Move,
     pub direction: Direction,
 }
 
@@ -32,7 +52,14 @@ impl StepQuery {
             if let Some(offset) = self.offset {
                 from = debugger.before(from.time, OrigOffset(offset))?;
             }
-            let Some(next) = debugger.step(from, self.step, self.direction)? else {
+            let next = match &self.by {
+                Move::Line(step) => debugger.step(from, *step, self.direction)?,
+                Move::Write {
+                    variable,
+                    activation,
+                } => self.write(debugger, from, (variable, *activation))?,
+            };
+            let Some(next) = next else {
                 return Ok(None);
             };
             let (_, offset) = debugger.place(next)?;
@@ -46,5 +73,40 @@ impl StepQuery {
         Ok(StepDocument {
             moment: next.map(named).transpose()?,
         })
+    }
+
+    fn write(
+        &self,
+        debugger: &Debugger<'_>,
+        from: Position,
+        (name, activation): (&str, usize),
+    ) -> Result<Option<Position>> {
+        // An outer activation's variables are known at its call.
+        let known = if activation == 0 {
+            from
+        } else {
+            let (frames, _) = debugger.stack(from, activation + 1)?;
+            let mut frames = frames.iter();
+            let frame = frames.find(|frame| frame.number == activation);
+            frame.context("there is no such activation")?.position()
+        };
+        let session = debugger.session();
+        let moment = At {
+            time: known.time,
+            op: Some(OpId::from_u32(known.op)),
+        };
+        let moment = (MemoryAt::Before(moment), &*self.at);
+        let found = variable::find(session, debugger.program().names, name, moment, &|| Ok(()))?;
+        let window = match &found.variable.call {
+            Some(call) => Window {
+                first: call.first_t,
+                last: call.last_t,
+            },
+            None => Window {
+                first: 1,
+                last: debugger.length(),
+            },
+        };
+        debugger.nearest_write(found.range, from, self.direction, window)
     }
 }

@@ -1,6 +1,6 @@
 //! Reports what memory contained at a moment.
 
-mod variable;
+pub(crate) mod variable;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::document::JsonLines;

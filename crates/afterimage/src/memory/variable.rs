@@ -23,7 +23,7 @@ use crate::text::pasted;
 use crate::wasm_local::wasm_local;
 
 /// A variable that is in memory.
-pub(super) struct VariableInMemory<'a> {
+pub(crate) struct VariableInMemory<'a> {
     pub range: Range,
     pub variable: VariableThere,
     variables: &'a Variables<'a>,
@@ -126,7 +126,7 @@ struct VariableAt {
 }
 
 /// Finds a variable, a part of it, or the object that it points to.
-pub(super) fn find<'a>(
+pub(crate) fn find<'a>(
     traced: &'a Session,
     names: &Names,
     expression: &str,
