@@ -10,7 +10,7 @@ use std::slice;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{LineEntry, PresentError};
-use afterimage_profile::{Folded, Source};
+use afterimage_profile::{Folded, Line, Source};
 use afterimage_program::{Location, SourceMap, demangle};
 use afterimage_replay::state::{
     Activation, Bodies, DebugError, Halt, Limits, Moment, OnMachine, Standing, follow_to,
@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use self::finished::{Scenes, Seen, StepEnd, StepEnds};
 use self::globals::GlobalValues;
 use crate::monitor::Note;
-use crate::named::NamedProgram;
+use crate::named::{NamedProgram, calls_within};
 
 /// The maximum number of lines to find before following the run to them.
 const AT_ONCE: usize = 1024;
@@ -266,7 +266,7 @@ impl<'l, 'p> Lines<'l, 'p> {
                 offset,
                 function: step.function,
                 name: self.program.names.function(step.function).to_owned(),
-                inlined: offset.and_then(|offset| self.innermost(offset)),
+                inlined: offset.and_then(|offset| self.inlined(offset, step.line)),
                 line: self.folded.line(at),
                 depth: step.depth,
                 entered,
@@ -313,10 +313,12 @@ impl<'l, 'p> Lines<'l, 'p> {
         };
         let stop = self.program.session.stops()?.first().copied();
         let mut all = LineSteps::new(self.run, self.folded, stop, wanted)?;
+        let mut is_passed = false;
         while let Some(found) = all.next()? {
-            if (found.time, found.op) < (step.time, step.op) {
+            if is_passed {
                 return self.with_activation(found, entered).map(Some);
             }
+            is_passed = (found.time, found.op, found.line) == (step.time, step.op, step.line);
         }
         Ok(None)
     }
@@ -390,9 +392,11 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// Returns the innermost shown function among those inlined at an operator.
-    fn innermost(&self, offset: OrigOffset) -> Option<String> {
+    /// Returns the function among those inlined at an operator that contains the line of a step
+    /// there.
+    fn inlined(&self, offset: OrigOffset, line: Line) -> Option<String> {
         let mut frames = self.program.source.inlined_frames(offset);
+        frames.drain(..calls_within(&frames, line));
         frames.pop();
         let shown = frames.into_iter().find(|frame| {
             let at = frame.location;

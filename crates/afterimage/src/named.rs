@@ -2,8 +2,9 @@
 
 use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_present::{StepScene, Style, shell_word};
-use afterimage_profile::{OwnFunctions, Resolver};
-use afterimage_program::{NameError, Names, SourceMap};
+use afterimage_profile::location::{Form, Place, form, split_occurrence};
+use afterimage_profile::{Line, OwnFunctions, Resolver};
+use afterimage_program::{InlinedFrame, NameError, Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::steps::Operators;
 use afterimage_replay::whole_path::{FileSegments, Positions};
@@ -42,6 +43,33 @@ pub fn with_names<R>(
         operators: &operators,
         own: &OwnFunctions::new(&folded, session.program(), &names),
     })
+}
+
+/// Returns the number of inlined calls that are not entered yet at a moment before the operator at
+/// `offset`, if a user named the moment as an arrival at a line. The line may have no other code
+/// than the inlined calls that begin at the operator. Then the moment is in the function around
+/// these calls.
+pub(crate) fn calls_ahead(
+    resolver: &Resolver<'_>,
+    source: &SourceMap<'_>,
+    text: &str,
+    offset: OrigOffset,
+) -> usize {
+    let place = split_occurrence(text).map_or(text, |split| split.0);
+    if !matches!(form(place), Form::Line { column: None, .. }) {
+        return 0;
+    }
+    match resolver.location(place).map(|found| found.place) {
+        Ok(Place::Line(line, _)) => calls_within(&source.inlined_frames(offset), line),
+        _ => 0,
+    }
+}
+
+/// Returns the number of frames inside of the frame that is at a line. The frames are those at an
+/// operator, the innermost first.
+pub(crate) fn calls_within(frames: &[InlinedFrame], line: Line) -> usize {
+    let is_there = |frame: &InlinedFrame| frame.location.map(Line::from) == Some(line);
+    frames.iter().position(is_there).unwrap_or(0)
 }
 
 impl<'a> NamedProgram<'a> {

@@ -22,6 +22,7 @@ use crate::Session;
 use crate::early::{Early, Failure, early};
 use crate::ended::{place_of_end, results};
 use crate::explain::Scene;
+use crate::named::calls_ahead;
 use crate::source::is_library;
 use crate::steps::follow;
 
@@ -94,6 +95,7 @@ impl StateQuery {
             variables: &traced.variables(),
             innermost: &innermost,
             within: op.is_some(),
+            ahead: self.ahead(traced, (scene.names, scene.source()), op, &innermost),
             stack,
             open,
         };
@@ -186,6 +188,7 @@ impl StateQuery {
                     variables: &variables,
                     innermost: &innermost,
                     within: op.is_some(),
+                    ahead: self.ahead(session, (&names, source), op, &innermost),
                     stack: standing.calls(&innermost, self.most()),
                     open,
                 };
@@ -196,6 +199,20 @@ impl StateQuery {
         })?;
         failure.report()?;
         found.transpose().map(Option::flatten)
+    }
+
+    /// Returns the number of inlined calls that the innermost activation is about to enter.
+    fn ahead(
+        &self,
+        session: &Session,
+        (names, source): (&Names, &SourceMap<'_>),
+        op: Option<OpId>,
+        innermost: &Activation<'_>,
+    ) -> usize {
+        op.map_or(0, |_| {
+            let resolver = session.resolver(names, source);
+            calls_ahead(&resolver, source, &self.at, innermost.offset)
+        })
     }
 
     /// Returns the number of activations that the answer needs.
@@ -421,6 +438,8 @@ struct StateContext<'s, 'v> {
     innermost: &'s Activation<'s>,
     /// Whether the moment is within a block.
     within: bool,
+    /// The number of inlined calls that the innermost activation is about to enter.
+    ahead: usize,
     stack: Vec<Call>,
     open: usize,
 }
@@ -495,7 +514,13 @@ impl StateContext<'_, '_> {
             program: self.session.program(),
             name: &name,
         };
-        let position = (self.position)(activation.function, activation.op)?;
+        let mut within = self.source.inlined_frames(activation.offset);
+        let ahead = if number == 0 { self.ahead } else { 0 };
+        within.drain(..ahead.min(within.len().saturating_sub(1)));
+        let position = match within.first() {
+            Some(frame) if ahead > 0 => frame.location,
+            _ => (self.position)(activation.function, activation.op)?,
+        };
         let library = is_library(
             self.folded,
             activation.offset,
@@ -503,14 +528,14 @@ impl StateContext<'_, '_> {
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
         let around = around.and_then(|_| self.folded.locate(activation.offset));
-        let mut within = self.source.inlined_frames(activation.offset);
         let whole = within.pop();
         let line = position.map(|position| self.source.line(position));
         let line_at = |inner: usize, at: Option<Location>| match inner {
             0 => line.clone(),
             _ => at.map(|at| self.source.line(at)),
         };
-        let own_line = line_at(within.len(), whole.and_then(|own| own.location));
+        let open_calls = within.len();
+        let own_line = line_at(open_calls, whole.and_then(|own| own.location));
         let inlined = within.into_iter().enumerate().map(|(inner, call)| {
             let raw = call.function.unwrap_or_default();
             let shown = call.location.is_some_and(|at| self.folded.shows(at.file));
@@ -528,7 +553,14 @@ impl StateContext<'_, '_> {
         let written = |local| activations.written(activation, local);
         let found = match self.variables {
             _ if !is_told => Ok(Vec::new()),
-            Ok(known) => variables(known, &moment, &Limits::default(), written)?,
+            Ok(known) => {
+                let mut found = variables(known, &moment, &Limits::default(), written)?;
+                if let (Ok(shown), 1..) = (&mut found, ahead) {
+                    let open = open_calls as u32;
+                    shown.retain(|variable| variable.calls <= open);
+                }
+                found
+            }
             Err(error) => Err(error.clone()),
         };
         let shown = found.map_err(|error| error.to_string());

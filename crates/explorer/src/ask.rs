@@ -8,8 +8,8 @@ use afterimage::check::{self, Needs};
 use afterimage::debugger::{Direction, Step};
 use afterimage::explain::explain_with;
 use afterimage::explore::{
-    ExecutionsQuery, FilesQuery, FlowQuery, InfluenceQuery, MomentQuery, Move, OutputQuery, SourceQuery,
-    StepQuery,
+    ExecutionsQuery, FilesQuery, FlowQuery, InfluenceQuery, MomentQuery, Move, OutputQuery,
+    SourceQuery, StepQuery,
 };
 use afterimage::export::{ExportFormat, ExportQuery, Least};
 use afterimage::files::Loaded;

@@ -38,7 +38,7 @@ pub use prologue::{PrologueEnd, prologue_end};
 pub use report::{By, LeftOut, Options, Report, Sort};
 pub use resolve::{Remarks, Resolver};
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
-pub use source::{Line, Source, SourceLine, inlined_names};
+pub use source::{InlinedCode, Line, Source, SourceLine, inlined_names};
 pub use stops::stops;
 pub use sum::add_counts;
 pub use text::{readable, texts as operator_texts};

@@ -24,6 +24,12 @@
 //! `for (;;) {`. A line whose only code is jumps back to code of a later line has no code and no
 //! count. `OperatorCount::position` and `OperatorCount::passed` contain the results of these rules.
 //!
+//! If all calls on a line were inlined, the line may have no instruction of its own in a function.
+//! Then the instructions of the inlined calls count as its code there, in addition to their own
+//! lines: control arrives at the line when it comes to such an instruction from an instruction
+//! outside of the line's inlined calls. An optimiser may mix the code of an inlined call with other
+//! code, so control may arrive several times during one call. [`CallLines`] finds these lines.
+//!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals. If a block
 //! returns to a line, for example after call arguments on separate lines, `gcov` counts the line
 //! once. It counts jumps to the next instruction, which WebAssembly does not have, so `do {` has a
@@ -39,14 +45,14 @@
 //! the rest of that line after it are one arrival. If a line has several copies (inlined, generic),
 //! their arrivals are added.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use afterimage_graph::{Adjacency, Components};
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts, OpId, SecondaryMap};
 use afterimage_program::Function;
 
 use crate::walk::code_blocks;
-use crate::{Line, OperatorCount};
+use crate::{Line, OperatorCount, Source};
 
 /// The counts of a source line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +70,8 @@ struct Ends {
     last: Option<Line>,
     /// Whether all code in between belongs to the same line.
     is_one: bool,
+    /// The first and the last operator.
+    ops: [OpId; 2],
 }
 
 /// A fixed place at which control arrives at a line.
@@ -77,16 +85,95 @@ pub enum Arrival {
     Over(EdgeId),
 }
 
+/// The lines of a function that have no other code there than inlined calls.
+#[derive(Debug, Default)]
+pub struct CallLines {
+    /// The distinct lists of lines, each with the outermost call's line first.
+    lists: Vec<Vec<Line>>,
+    /// The index of each operator's list, if any operator has a list.
+    lists_of: Vec<u32>,
+}
+
+impl CallLines {
+    /// Finds the lines. `operators` are all operators of a function with their positions, and
+    /// `source` is the source map that provided the positions. O(operators + inlined calls ·
+    /// depth).
+    pub fn of(operators: &[OperatorCount], source: &dyn Source) -> Self {
+        let Some(first) = operators.first() else {
+            return Self::default();
+        };
+        let mut calls = source.inlined_calls(first.offset);
+        if calls.is_empty() {
+            return Self::default();
+        }
+        let steps = operators.iter().filter(|operator| operator.is_step());
+        let with_code: HashSet<Line> = steps.filter_map(line_of).collect();
+        calls.retain(|code| !with_code.contains(&Line::from(code.call)));
+        if calls.is_empty() {
+            return Self::default();
+        }
+        // The remaining stretches of each depth that do not end before the current operator.
+        let mut depths = Vec::from_iter(calls.chunk_by(|a, b| a.depth == b.depth));
+        let mut lists = vec![Vec::new()];
+        let mut known = HashMap::from([(Vec::new(), 0)]);
+        let mut lists_of = Vec::with_capacity(operators.len());
+        let mut here = Vec::new();
+        for operator in operators {
+            here.clear();
+            for ahead in &mut depths {
+                while let [code, rest @ ..] = *ahead
+                    && code.range.end <= operator.offset
+                {
+                    *ahead = rest;
+                }
+                if let [code, ..] = *ahead
+                    && code.range.contains(&operator.offset)
+                    && !here.contains(&Line::from(code.call))
+                {
+                    here.push(Line::from(code.call));
+                }
+            }
+            let index = match known.get(&here) {
+                Some(&index) => index,
+                None => {
+                    // A body has fewer than 2³² operators.
+                    let index = lists.len() as u32;
+                    lists.push(here.clone());
+                    known.insert(here.clone(), index);
+                    index
+                }
+            };
+            lists_of.push(index);
+        }
+        Self { lists, lists_of }
+    }
+
+    /// Returns the lines that have only inlined calls, one of which contains this operator. The
+    /// line of the outermost call is first.
+    pub fn at(&self, op: OpId) -> &[Line] {
+        let list = self.lists_of.get(op.index());
+        list.map_or(&[], |&list| &self.lists[list as usize])
+    }
+
+    /// Returns the lines at which control arrives when it comes to an operator from another.
+    fn entered(&self, from: Option<OpId>, to: OpId) -> impl Iterator<Item = Line> {
+        let left = from.map_or(&[][..], |from| self.at(from));
+        let lines = self.at(to).iter();
+        lines.copied().filter(|line| !left.contains(line))
+    }
+}
+
 /// Adds the lines of one function to `lines`, including lines that never ran. `operators` is the
-/// result of [`Profile::operators`](crate::Profile::operators) for the function. Returns `None` if
-/// a sum does not fit into 64 bits. O(operators + edges).
+/// result of [`Profile::operators`](crate::Profile::operators) for the function, and `calls`
+/// contains the function's lines of inlined calls. Returns `None` if a sum does not fit into 64
+/// bits. O(operators + edges).
 pub fn add_lines(
     function: &Function,
     counts: &FunctionCounts,
-    operators: &[OperatorCount],
+    (operators, calls): (&[OperatorCount], &CallLines),
     lines: &mut HashMap<Line, LineCount>,
 ) -> Option<()> {
-    for (line, arrival) in arrivals(function, operators) {
+    for (line, arrival) in arrivals(function, operators, calls) {
         let count = match arrival {
             Arrival::At(op) => operators[op.index()].count,
             Arrival::Entry => counts.entries,
@@ -106,8 +193,13 @@ pub fn add_lines(
 }
 
 /// Returns all places of a function where control arrives at a line. Within a block, they are in
-/// the order of its operators. Ignores the operators' counts. O(operators + edges).
-pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, Arrival)> {
+/// the order of its operators. At the same place, lines of inlined calls come first, and the
+/// outermost call is the first of them. Ignores the operators' counts. O(operators + edges).
+pub fn arrivals(
+    function: &Function,
+    operators: &[OperatorCount],
+    calls: &CallLines,
+) -> Vec<(Line, Arrival)> {
     let mut arrivals = Vec::new();
     let mut arrive = |line: Option<Line>, arrival| {
         arrivals.extend(line.map(|line| (line, arrival)));
@@ -116,12 +208,17 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
     for (id, block) in code_blocks(function) {
         let operators = &operators[block.ops.start.index()..block.ops.end.index()];
         let mut steps = operators.iter().filter(|operator| operator.is_step());
-        let Some(first) = steps.next().map(line_of) else {
+        let Some(begin) = steps.next() else {
             continue;
         };
-        let (mut last, mut is_one) = (first, true);
+        let first = line_of(begin);
+        let (mut last, mut is_one, mut before) = (first, true, begin.op);
         for operator in steps {
             let line = line_of(operator);
+            for call in calls.entered(Some(before), operator.op) {
+                arrive(Some(call), Arrival::At(operator.op));
+            }
+            before = operator.op;
             if line != last {
                 arrive(line, Arrival::At(operator.op));
                 is_one = false;
@@ -132,11 +229,15 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
             first,
             last,
             is_one,
+            ops: [begin.op, before],
         });
     }
     let jumps = Jumps::of(function, operators);
     let (first_block, _) = jumps.behind(function.cfg.graph.root(), false);
     if let Some(ends) = first_block.and_then(|block| ends[block]) {
+        for call in calls.entered(None, ends.ops[0]) {
+            arrive(Some(call), Arrival::Entry);
+        }
         arrive(ends.first, Arrival::Entry);
     }
     // These edges lead from a line to the same line.
@@ -152,7 +253,11 @@ pub fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, 
         let Some(to) = ends[target] else {
             continue;
         };
-        match ends[transfer.from].filter(|from| from.last == to.first) {
+        let from = ends[transfer.from];
+        for call in calls.entered(from.map(|from| from.ops[1]), to.ops[0]) {
+            arrive(Some(call), Arrival::Over(edge));
+        }
+        match from.filter(|from| from.last == to.first) {
             Some(from) if from.is_one && to.is_one => {
                 staying.push((edge, transfer.from, target, back));
             }

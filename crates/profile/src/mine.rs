@@ -10,7 +10,7 @@ use afterimage_program::{FileId, InlinedFrame, Location, Names, NoDebug, Program
 use glob::{MatchOptions, Pattern, PatternError};
 use serde::{Deserialize, Serialize};
 
-use crate::{Line, Source};
+use crate::{InlinedCode, Line, Source};
 
 /// The code to show. Other code is shown as the line that called it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,6 +243,12 @@ impl Source for Folded<'_> {
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let around = self.source.around(offset).into_iter();
         around.filter(|at| self.shows(at.file)).collect()
+    }
+
+    fn inlined_calls(&self, offset: OrigOffset) -> Vec<InlinedCode> {
+        let mut calls = self.source.inlined_calls(offset);
+        calls.retain(|code| self.shows(code.call.file));
+        calls
     }
 
     fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {

@@ -225,13 +225,23 @@ impl<'a> Resolver<'a> {
                 ))
         );
         if !is_nothing {
-            return found
-                .map(|found| Place::Line(Line { file, number }, found.unwrap_or_default()));
+            let mut operators = found?.unwrap_or_default();
+            if column.is_none() {
+                self.add_inlined(file, number, &mut operators)?;
+            }
+            return Ok(Place::Line(Line { file, number }, operators));
         }
         if column.is_none()
             && let Some(place) = self.declared(file, number)?
         {
             return Ok(place);
+        }
+        let mut operators = Vec::new();
+        if column.is_none() {
+            self.add_inlined(file, number, &mut operators)?;
+        }
+        if !operators.is_empty() {
+            return Ok(Place::Line(Line { file, number }, operators));
         }
         if let [first, others @ ..] = &self.source.inlined_at(file, number, column)[..] {
             return match others {
@@ -258,6 +268,25 @@ impl<'a> Resolver<'a> {
             nearest: near.take(LOOKED_AT).find(has_code),
         }
         .into())
+    }
+
+    /// Adds the first instructions of the calls that were inlined on a line, in functions where the
+    /// line has no other code.
+    fn add_inlined(
+        &self,
+        file: FileId,
+        number: u32,
+        operators: &mut Vec<(FuncId, OpId)>,
+    ) -> Result<(), ResolveError> {
+        let with_code: BTreeSet<FuncId> = operators.iter().map(|(function, _)| *function).collect();
+        for start in self.source.inlined_at(file, number, None) {
+            if let Ok(Place::Operator(function, op)) = self.first_from(start)
+                && !with_code.contains(&function)
+            {
+                operators.push((function, op));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the function that is declared on a line.

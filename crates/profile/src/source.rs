@@ -1,6 +1,7 @@
 //! Defines the interface to the source positions of operators.
 
 use std::fmt;
+use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::{FileId, InlinedFrame, Location, NoDebug, SourceMap, demangle};
@@ -41,6 +42,17 @@ impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.short, self.line)
     }
+}
+
+/// A stretch of code of an inlined call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCode {
+    /// The number of inlined calls around the call.
+    pub depth: u32,
+    /// The offsets of the stretch's operators.
+    pub range: Range<OrigOffset>,
+    /// The place of the call.
+    pub call: Location,
 }
 
 /// The interface that a profile needs from a source map. This is a trait so that tests can provide
@@ -94,6 +106,14 @@ pub trait Source {
 
     /// Returns the inlined calls around the operator at this offset, the innermost first.
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
+        let _ = offset;
+        Vec::new()
+    }
+
+    /// Returns the code of the calls that were inlined into the function at this offset and that
+    /// have a known place, ascending by depth and then by start. Stretches of the same depth do not
+    /// overlap.
+    fn inlined_calls(&self, offset: OrigOffset) -> Vec<InlinedCode> {
         let _ = offset;
         Vec::new()
     }
@@ -155,6 +175,15 @@ impl Source for SourceMap<'_> {
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let frames = self.inlined_frames(offset).into_iter().skip(1);
         frames.filter_map(|frame| frame.location).collect()
+    }
+
+    fn inlined_calls(&self, offset: OrigOffset) -> Vec<InlinedCode> {
+        let calls = SourceMap::inlined_calls(self, offset);
+        let of = |(depth, range, call)| {
+            let call = call?;
+            Some(InlinedCode { depth, range, call })
+        };
+        calls.filter_map(of).collect()
     }
 
     fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {

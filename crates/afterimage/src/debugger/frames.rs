@@ -41,6 +41,7 @@ impl StackFrame {
         Position {
             time: self.time,
             op: self.op,
+            ahead: 0,
         }
     }
 }
@@ -64,7 +65,11 @@ impl Debugger<'_> {
                 }
             };
             let first = frames.len();
-            self.frames_of(number, call, (op.as_u32(), offset), &mut frames);
+            let ahead = if number == 0 { at.ahead } else { 0 };
+            self.frames_of((number, ahead), call, (op.as_u32(), offset), &mut frames);
+            if ahead > 0 {
+                continue;
+            }
             // Some operators take their line from the previous operator.
             let known = self.program.operators.get(call.function, op)?;
             let line = known.and_then(|known| known.position);
@@ -77,7 +82,7 @@ impl Debugger<'_> {
 
     fn frames_of(
         &self,
-        number: usize,
+        (number, ahead): (usize, u32),
         call: &Call,
         (op, offset): (u32, OrigOffset),
         into: &mut Vec<StackFrame>,
@@ -85,6 +90,7 @@ impl Debugger<'_> {
         let source = self.program.source;
         let function_name = self.program.names.function(call.function);
         let mut found = source.inlined_frames(offset);
+        found.drain(..found.len().saturating_sub(1).min(ahead as usize));
         let outermost = found.pop();
         let is_shown = |at: Location| self.folded.shows(at.file);
         let count = found.len() as u32;

@@ -15,12 +15,13 @@ mod stops;
 mod walk;
 
 use std::cell::{Cell, RefCell};
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset, grouped};
-use afterimage_profile::{Folded, Source, Stop};
+use afterimage_profile::{Folded, Line, Source, Stop};
 use afterimage_program::{InlinedFrame, SourceMap};
 pub use afterimage_replay::state::Local;
 use afterimage_replay::state::{Bodies, DebugError, FunctionScopes, Variables};
@@ -32,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::error::QuestionError;
-use crate::named::{NamedProgram, with_names};
+use crate::named::{NamedProgram, calls_ahead, calls_within, with_names};
 
 pub use frames::StackFrame;
 pub use inspect::{Inspection, Near};
@@ -41,12 +42,16 @@ pub use stops::{Hits, LineMoment, RunTo, StopAt, StopPoint};
 pub use walk::{Direction, Step};
 
 /// A position in a run, right before the execution of an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The time of the operator's block.
     pub time: u64,
     /// The operator's number in its function.
     pub op: u32,
+    /// The number of inlined calls at the operator that are not entered yet. It is not 0 at a line
+    /// whose only code is that of inlined calls: there, the position is in the function around
+    /// them.
+    pub ahead: u32,
 }
 
 impl Position {
@@ -54,7 +59,21 @@ impl Position {
         Self {
             time,
             op: op.as_u32(),
+            ahead: 0,
         }
+    }
+}
+
+impl Ord for Position {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |at: &Self| (at.time, at.op, Reverse(at.ahead));
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Position {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -212,7 +231,15 @@ impl<'a> Debugger<'a> {
         if text.trim() == "end" {
             return self.last();
         }
-        self.canonical(self.positions.moment(text)?)
+        let at = self.positions.moment(text)?;
+        let position = self.canonical(at)?;
+        if at.op.is_none() {
+            return Ok(position);
+        }
+        let (_, offset) = self.place(position)?;
+        let resolver = self.program.resolver();
+        let ahead = calls_ahead(&resolver, self.program.source, text, offset) as u32;
+        Ok(Position { ahead, ..position })
     }
 
     /// Converts a moment to a position. The moment before a block becomes the position before its
@@ -298,7 +325,8 @@ impl<'a> Debugger<'a> {
         Ok(found.map(|found| found.offset))
     }
 
-    /// Returns the position as commands accept it: for example, `@0x1f3#7`.
+    /// Returns the position as commands accept it: for example, `@0x1f3#7`. If inlined calls are
+    /// ahead, this is the position after they are entered.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -333,6 +361,30 @@ impl<'a> Debugger<'a> {
         let found: Rc<[InlinedFrame]> = self.folded.inlined_frames(offset).into();
         self.frames.borrow_mut().insert(offset, Rc::clone(&found));
         found
+    }
+
+    /// Like [`own_frames`](Self::own_frames), without the innermost `ahead` of all frames.
+    fn own_frames_around(&self, offset: OrigOffset, ahead: u32) -> Rc<[InlinedFrame]> {
+        if ahead == 0 {
+            return self.own_frames(offset);
+        }
+        let mut frames = self.program.source.inlined_frames(offset);
+        frames.drain(..frames.len().saturating_sub(1).min(ahead as usize));
+        let whole = frames.pop();
+        frames.retain(|frame| frame.location.is_some_and(|at| self.folded.shows(at.file)));
+        frames.extend(whole);
+        frames.into()
+    }
+
+    /// Returns the number of inlined calls ahead of an arrival at a line, before the operator at
+    /// `offset`.
+    fn ahead(&self, offset: OrigOffset, line: Line) -> u32 {
+        let own = self.own_frames(offset);
+        let innermost = own.first().and_then(|frame| frame.location);
+        if innermost.map(Line::from) == Some(line) {
+            return 0;
+        }
+        calls_within(&self.program.source.inlined_frames(offset), line) as u32
     }
 
     /// Returns the first block of a function.

@@ -597,6 +597,10 @@ impl<'a> Debugger<'a> {
     /// If there is no such position.
     pub fn located(&self, at: Position) -> Result<Option<Location>> {
         let (_, offset) = self.place(at)?;
+        if at.ahead > 0 {
+            let frames = self.own_frames_around(offset, at.ahead);
+            return Ok(frames.first().and_then(|frame| frame.location));
+        }
         Ok(self.line(offset))
     }
 

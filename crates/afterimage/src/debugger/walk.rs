@@ -129,7 +129,7 @@ impl Open<'_, '_> {
         };
         if outside == 0 {
             let (function, offset) = debugger.place(self.at)?;
-            let inlined = debugger.own_frames(offset);
+            let inlined = debugger.own_frames_around(offset, self.at.ahead);
             return Ok(Some(Chain { function, inlined }));
         }
         let (found, _) = calls(&debugger.values, self.at.time, outside + 1)?;
@@ -240,8 +240,8 @@ impl<'a> Debugger<'a> {
         match direction {
             Direction::Forward => {
                 if from.op + 1 < ops.end {
-                    let op = from.op + 1;
-                    return Ok(Some(Position { op, ..from }));
+                    let op = OpId::from_u32(from.op + 1);
+                    return Ok(Some(Position::new(from.time, op)));
                 }
                 if from.time < self.length() {
                     self.first_of(from.time + 1).map(Some)
@@ -250,9 +250,9 @@ impl<'a> Debugger<'a> {
                 }
             }
             Direction::Backward => {
-                if from > self.first_of(from.time)? {
-                    let op = from.op - 1;
-                    return Ok(Some(Position { op, ..from }));
+                if from.op > self.first_of(from.time)?.op {
+                    let op = OpId::from_u32(from.op - 1);
+                    return Ok(Some(Position::new(from.time, op)));
                 }
                 let Some(time) = from.time.checked_sub(1).filter(|time| *time > 0) else {
                     return Ok(None);
@@ -262,7 +262,7 @@ impl<'a> Debugger<'a> {
                     .context("a block is not in the program")?;
                 let first = self.first_of(time)?;
                 let op = ops.end.saturating_sub(1).max(first.op);
-                Ok(Some(Position { time, op }))
+                Ok(Some(Position::new(time, OpId::from_u32(op))))
             }
         }
     }
@@ -329,7 +329,7 @@ impl<'a> Debugger<'a> {
                 Some(op) => {
                     let offset = self.offset(step.function, op)?;
                     let offset = offset.context("an operator is not in the program")?;
-                    let inlined = self.own_frames(offset);
+                    let inlined = self.own_frames_around(offset, self.ahead(offset, step.line));
                     let function = step.function;
                     let own = Chain { function, inlined };
                     let open = open.chain(depth)?;
@@ -372,16 +372,16 @@ impl<'a> Debugger<'a> {
     /// Returns the nodes with an arrival in the first `frames` frames of an activation.
     fn nodes_of_frames(&self, chain: &Chain, frames: usize) -> Result<NodeFilter> {
         let function = chain.function;
-        let mut known: HashMap<OpId, bool> = HashMap::new();
-        let mut is_wanted = |op: OpId| -> Result<bool> {
-            if let Some(&known) = known.get(&op) {
+        let mut known: HashMap<(OpId, Line), bool> = HashMap::new();
+        let mut is_wanted = |op: OpId, line: Line| -> Result<bool> {
+            if let Some(&known) = known.get(&(op, line)) {
                 return Ok(known);
             }
             let offset = self.offset(function, op)?;
             let offset = offset.context("an operator is not in the program")?;
-            let inlined = self.own_frames(offset);
+            let inlined = self.own_frames_around(offset, self.ahead(offset, line));
             let found = (Chain { function, inlined }).is_of(chain, frames);
-            known.insert(op, found);
+            known.insert((op, line), found);
             Ok(found)
         };
         // The run may end on the way to a line.
@@ -392,8 +392,8 @@ impl<'a> Debugger<'a> {
                 continue;
             }
             let tables = &self.tables;
-            for op in tables.arrivals(self.code(), self.folded, (function, &node.blocks))? {
-                if is_wanted(op)? {
+            for (op, line) in tables.arrivals(self.code(), self.folded, (function, &node.blocks))? {
+                if is_wanted(op, line)? {
                     wanted.push(id);
                     break;
                 }
@@ -571,7 +571,14 @@ impl<'a> Debugger<'a> {
     /// function's prologue, which puts variables in their places.
     pub(super) fn arrived(&self, step: &LineStep) -> Result<Position> {
         let position = match step.op {
-            Some(op) => Position::new(step.time, op),
+            Some(op) => {
+                let offset = self.offset(step.function, op)?;
+                let offset = offset.context("an operator is not in the program")?;
+                Position {
+                    ahead: self.ahead(offset, step.line),
+                    ..Position::new(step.time, op)
+                }
+            }
             None => self.first_of(step.time)?,
         };
         let prologue = self.prologue(step.function)?;
@@ -590,7 +597,11 @@ impl<'a> Debugger<'a> {
                 innermost.context("a line is outside of all calls")?.entered
             }
         };
-        Ok(position.max(self.canonical(prologue.behind(entered))?))
+        let behind = self.canonical(prologue.behind(entered))?;
+        if (behind.time, behind.op) > (position.time, position.op) {
+            return Ok(behind);
+        }
+        Ok(position)
     }
 
     /// Returns the user's own line of an operator.

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
-use crate::named::{NamedProgram, with_names};
+use crate::named::{NamedProgram, calls_ahead, with_names};
 
 /// Asks for the name of a moment, and for the arrival at its line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,16 @@ impl MomentQuery {
     }
 
     pub(crate) fn answer(&self, session: &Session) -> Result<MomentDocument> {
+        self.with_calls_ahead(session, None)
+    }
+
+    /// Answers for the moment before some inlined calls are entered that begin at its operator. By
+    /// default, the text of the question decides how many.
+    pub(super) fn with_calls_ahead(
+        &self,
+        session: &Session,
+        ahead: Option<usize>,
+    ) -> Result<MomentDocument> {
         with_names(session, |program| {
             let positions = program.positions()?;
             let path = session.path()?;
@@ -77,7 +87,20 @@ impl MomentQuery {
             let place = op
                 .or(first)
                 .and_then(|op| operators.get(op.as_u32() as usize));
-            let location = place.and_then(|place| place.position);
+            let ahead = match (ahead, place.filter(|_| at.op.is_some())) {
+                (Some(ahead), _) => ahead,
+                (None, Some(place)) => {
+                    calls_ahead(&program.resolver(), program.source, &self.at, place.offset)
+                }
+                (None, None) => 0,
+            };
+            let location = match place {
+                Some(place) if ahead > 0 => {
+                    let frames = program.source.inlined_frames(place.offset);
+                    frames.get(ahead).and_then(|frame| frame.location)
+                }
+                place => place.and_then(|place| place.position),
+            };
             let line = location.map(|at| program.source.line(at));
             let folded = session.folded(program.source);
             let hidden = location.filter(|at| !folded.shows(at.file));

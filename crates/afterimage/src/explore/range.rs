@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_present::{FilesDocument, SourceBranch, SourceDocument, SourceRange, SourceWay};
-use afterimage_profile::lines::line_of;
+use afterimage_profile::lines::{CallLines, line_of};
 use afterimage_profile::location::Place;
 use afterimage_profile::walk::OperatorCount;
 use afterimage_profile::{FunctionProfile, Line, Profile, Scope};
@@ -79,9 +79,13 @@ pub(super) fn files_in(
     let counts = WindowCounts::new(session.path()?, window)?;
     let mut executed: HashMap<Line, u64> = HashMap::new();
     each_function(session, profile, (window, &counts), |_, operators| {
+        let calls = CallLines::of(operators, profile.source());
         for operator in operators.iter().filter(|operator| operator.count > 0) {
             if let Some(line) = line_of(operator) {
                 *executed.entry(line).or_default() += operator.count;
+            }
+            for &line in calls.at(operator.op) {
+                executed.entry(line).or_default();
             }
         }
         Ok(())

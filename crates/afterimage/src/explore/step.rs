@@ -63,12 +63,13 @@ impl StepQuery {
                 return Ok(None);
             };
             let (_, offset) = debugger.place(next)?;
-            Ok(Some((next.time, offset)))
+            Ok(Some((next, offset)))
         })?;
-        let named = |(time, offset): (u64, OrigOffset)| {
-            let at = format!("t={time}");
+        let named = |(next, offset): (Position, OrigOffset)| {
+            let at = format!("t={}", next.time);
             let offset = Some(offset.0);
-            MomentQuery { at, offset }.answer(session)
+            let ahead = next.ahead as usize;
+            MomentQuery { at, offset }.with_calls_ahead(session, Some(ahead))
         };
         Ok(StepDocument {
             moment: next.map(named).transpose()?,

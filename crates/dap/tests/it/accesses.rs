@@ -51,6 +51,7 @@ fn all_accesses(debugger: &Debugger<'_>) -> Result<Vec<Listed>> {
             && (read.is_some() || written.is_some())
         {
             let at = Position {
+                ahead: 0,
                 time: step.time,
                 op: op.as_u32(),
             };

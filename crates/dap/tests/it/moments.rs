@@ -154,6 +154,7 @@ fn positions_are_written_as_commands_take_them() {
         assert!(
             debugger.last()?
                 >= Position {
+                    ahead: 0,
                     time: debugger.length(),
                     op: 0
                 }

@@ -4,18 +4,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use afterimage_ids::{BlockId, Counts, EntityRef, FunctionCounts, OpId, OrigOffset};
-use afterimage_profile::{Line, Profile, Scope, Source, Stop, block_counts};
+use afterimage_profile::{InlinedCode, Line, Profile, Scope, Source, Stop, block_counts};
 use afterimage_program::{BlockKind, FileId, Function, Location, Names, Program, SourceMap};
 use proptest::prelude::*;
 
 /// A line table. Each row holds until the next row. Line 0 means no line.
 #[derive(Default)]
-struct LineTable(Vec<(OrigOffset, Location)>);
+struct LineTable {
+    rows: Vec<(OrigOffset, Location)>,
+    /// The inlined calls of each function, with the function's body.
+    calls: Vec<(std::ops::Range<OrigOffset>, Vec<InlinedCode>)>,
+}
 
 impl Source for LineTable {
     fn locate(&self, offset: OrigOffset) -> Option<Location> {
-        let after = self.0.partition_point(|row| row.0 <= offset);
-        Some(self.0[..after].last()?.1).filter(|location| location.line > 0)
+        let after = self.rows.partition_point(|row| row.0 <= offset);
+        Some(self.rows[..after].last()?.1).filter(|location| location.line > 0)
+    }
+
+    fn inlined_calls(&self, offset: OrigOffset) -> Vec<InlinedCode> {
+        let mut all = self.calls.iter();
+        let found = all.find(|(body, _)| body.contains(&offset));
+        found.map_or_else(Vec::new, |(_, calls)| calls.clone())
     }
 
     fn files(&self) -> &[String] {
@@ -117,7 +127,41 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
             },
         ));
     }
-    LineTable(rows)
+    let calls = program.functions.iter().map(|function| {
+        let offsets = program.operators(bytes, function);
+        let offsets = Vec::from_iter(offsets.map(|(_, offset, _)| offset));
+        let mut calls = Vec::new();
+        inline(choices, 0, &offsets, &mut calls);
+        calls.sort_by_key(|code| (code.depth, code.range.start));
+        (function.body.start..function.body.end, calls)
+    });
+    let calls = calls.collect();
+    LineTable { rows, calls }
+}
+
+/// Adds random inlined calls in consecutive operators, and calls within them. Some of their lines
+/// have no other code.
+fn inline(
+    choices: &mut Choices<'_>,
+    depth: u32,
+    mut offsets: &[OrigOffset],
+    calls: &mut Vec<InlinedCode>,
+) {
+    while !offsets.is_empty() && depth < 3 {
+        let (here, after) = offsets.split_at((1 + choices.below(6)).min(offsets.len()));
+        offsets = after;
+        if choices.below(3) == 0 {
+            let call = Location {
+                file: FileId(0),
+                line: 2 + choices.below(5) as u32,
+                column: 0,
+            };
+            let end = OrigOffset(here[here.len() - 1].0 + 1);
+            let range = here[0]..end;
+            calls.push(InlinedCode { depth, range, call });
+            inline(choices, depth + 1, here, calls);
+        }
+    }
 }
 
 /// An instruction that control reached. It was executed unless the run stopped before it. `arrives`
@@ -127,6 +171,8 @@ struct Reached {
     offset: OrigOffset,
     line: Option<Line>,
     arrives: bool,
+    /// Whether control came through a vertex that executes nothing, or began the activation.
+    through_nothing: bool,
     executed: bool,
     /// Whether it is a jump that is passed over, which still counts as an instruction.
     passed: bool,
@@ -228,6 +274,7 @@ impl Naive {
                     offset: *offset,
                     line: *line,
                     arrives: way.arrives(function, instructions, block),
+                    through_nothing: way.arrives,
                     executed: i < executed,
                     passed: *passed,
                 });
@@ -293,6 +340,7 @@ impl Naive {
                     offset,
                     line,
                     arrives: way.arrives(function, instructions, block),
+                    through_nothing: way.arrives,
                     executed: false,
                     passed: false,
                 });
@@ -301,10 +349,24 @@ impl Naive {
         }
     }
 
-    /// Counts arrivals and instructions per line, by the definition.
-    fn lines(&self, sums: &mut BTreeMap<Line, (u64, u64)>) {
+    /// Counts arrivals and instructions per line, by the definition. `calls` returns the lines that
+    /// have only inlined calls, of which one contains the operator at an offset.
+    fn lines(
+        &self,
+        sums: &mut BTreeMap<Line, (u64, u64)>,
+        calls: impl Fn(OrigOffset) -> BTreeSet<Line>,
+    ) {
         let mut before = None;
+        let mut left = BTreeSet::new();
         for now in &self.trace {
+            if !now.passed {
+                let entered = calls(now.offset);
+                for line in &entered {
+                    let arrives = now.through_nothing || !left.contains(line);
+                    sums.entry(*line).or_default().0 += u64::from(arrives);
+                }
+                left = entered;
+            }
             if let Some(line) = now.line {
                 let sum = sums.entry(line).or_default();
                 sum.0 += u64::from(!now.passed && (now.arrives || before != Some(line)));
@@ -437,7 +499,23 @@ fn check(bytes_of_choices: &[u8]) {
         while !choices.done() && naive.counts.entries < 1 + choices.below(6) as u64 {
             naive.activation(function, &own, &mut choices);
         }
-        naive.lines(&mut lines);
+        let steps = own.iter().filter(|(_, (.., passed))| !passed);
+        let with_code: BTreeSet<Line> = steps.clone().filter_map(|(_, step)| step.1).collect();
+        let all_calls = source.inlined_calls(function.body.start);
+        let calls = |offset: OrigOffset| {
+            let here = all_calls.iter().filter(|code| code.range.contains(&offset));
+            let lines = here.map(|code| Line::from(code.call));
+            lines.filter(|line| !with_code.contains(line)).collect()
+        };
+        for (op, (offset, ..)) in steps {
+            if function.block_of(*op).is_some() {
+                let there: BTreeSet<Line> = calls(*offset);
+                there.iter().for_each(|line| {
+                    lines.entry(*line).or_insert((0, 0));
+                });
+            }
+        }
+        naive.lines(&mut lines, calls);
         for step in &naive.trace {
             *executed.entry(step.offset).or_default() += u64::from(step.executed);
         }

@@ -1,7 +1,8 @@
 //! Finds functions, and the calls that the compiler inlined into them.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use afterimage_ids::OrigOffset;
 
@@ -45,6 +46,8 @@ pub(super) struct Subprograms {
     /// The stretches of functions' code, ascending by start.
     functions: Vec<Subprogram>,
     calls: Vec<InlinedCall>,
+    /// The indices of the inlined calls on each line, ascending.
+    calls_by_line: OnceLock<HashMap<(FileId, u32), Vec<u32>>>,
     /// The bodies that the functions' entries claim.
     pub(super) fit: Fit,
     /// The functions that the linker removed. A removed function that was inlined is also in
@@ -122,6 +125,23 @@ impl SourceMap<'_> {
             .collect()
     }
 
+    /// Returns the stretches of code of the calls that were inlined into the function at an offset,
+    /// each with its depth and with the place of the call. They are ascending by depth and then by
+    /// start, and stretches of the same depth do not overlap.
+    pub fn inlined_calls(
+        &self,
+        offset: OrigOffset,
+    ) -> impl Iterator<Item = (u32, Range<OrigOffset>, Option<Location>)> {
+        let all = self.subprograms();
+        let calls = all
+            .at(offset)
+            .map_or(0..0, |function| function.calls.clone());
+        let calls = &all.calls[calls.start as usize..calls.end as usize];
+        calls
+            .iter()
+            .map(|call| (call.depth, call.range.clone(), call.call))
+    }
+
     /// Returns the inlined calls to which an offset of a function belongs, the outermost first.
     fn calls_around(
         &self,
@@ -138,25 +158,36 @@ impl SourceMap<'_> {
     }
 
     /// Returns the starts, ascending, of the outermost calls that were inlined on a line or in one
-    /// of its columns. After the first query, takes O(inlined calls).
+    /// of its columns. After the first query, takes O(calls on the line ·
+    /// log functions).
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
-        let is_here = |call: &InlinedCall| {
-            call.call.is_some_and(|call| {
-                (call.file, call.line) == (file, line) && column.is_none_or(|c| c == call.column)
-            })
-        };
         let all = self.subprograms();
+        let by_line = all.calls_by_line.get_or_init(|| {
+            let mut by_line: HashMap<(FileId, u32), Vec<u32>> = HashMap::new();
+            for (index, call) in (0..).zip(&all.calls) {
+                if let Some(at) = call.call {
+                    by_line.entry((at.file, at.line)).or_default().push(index);
+                }
+            }
+            by_line
+        });
+        let here = by_line.get(&(file, line)).map_or(&[][..], Vec::as_slice);
+        let function_of = |index: u32| {
+            let start = all.calls[index as usize].range.start;
+            all.at(start).map(|function| function.range.start)
+        };
         let mut starts = Vec::new();
-        for function in &all.functions {
-            let calls = &all.calls[function.calls.start as usize..function.calls.end as usize];
+        for calls in here.chunk_by(|&a, &b| function_of(a) == function_of(b)) {
             // Inner calls come later. A call begins with its first stretch.
             let mut seen: Vec<&InlinedCall> = Vec::new();
-            for call in calls.iter().filter(|call| is_here(call)) {
+            for call in calls.iter().map(|&index| &all.calls[index as usize]) {
+                let is_here = |at: Location| column.is_none_or(|column| column == at.column);
                 let is_inside = |outer: &&InlinedCall| {
                     outer.entry == call.entry || outer.range.contains(&call.range.start)
                 };
                 // Ordinary lines have few calls.
-                if seen.len() < CALLS && !seen.iter().any(is_inside) {
+                let is_new = seen.len() < CALLS && !seen.iter().any(is_inside);
+                if is_new && call.call.is_some_and(is_here) {
                     seen.push(call);
                     starts.push(call.range.start);
                 }

@@ -5,13 +5,13 @@
 //! line's [`ArrivalTimes`](crate::whole_path::ArrivalTimes).
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::error::Error;
 use std::rc::Rc;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
 use afterimage_profile::body::decode;
-use afterimage_profile::lines::{Arrival, arrivals, line_of};
+use afterimage_profile::lines::{Arrival, CallLines, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, ProfileError, Source, Stop};
 use afterimage_program::{BlockKind, Cfg, Program};
@@ -149,7 +149,7 @@ impl LineTables {
     }
 
     /// Returns the operators after which a step may be when a function executes these blocks in a
-    /// row, whatever it executed before.
+    /// row, whatever it executed before, with the lines of these steps.
     ///
     /// # Errors
     /// If the module's bytes do not match the program.
@@ -158,21 +158,25 @@ impl LineTables {
         code: (&Program, &[u8]),
         source: &dyn Source,
         (function, blocks): (FuncId, &[BlockId]),
-    ) -> Result<Vec<OpId>, ProfileError> {
+    ) -> Result<Vec<(OpId, Line)>, ProfileError> {
         let table = self.get(code, source, function)?;
         let mut found = Vec::new();
         let mut before = None;
-        let mut arrived = false;
+        let mut arrived = BTreeSet::new();
         for &block in blocks {
-            arrived |= match before.replace(block) {
-                Some(before) => table.between(before, block) != Ok(None),
-                None => table.entered.contains(&block),
+            match before.replace(block) {
+                Some(before) => match table.between(before, block) {
+                    Ok(lines) => arrived.extend(lines.into_iter().flat_map(|lines| lines.iter())),
+                    // Only one of two edges between the blocks is an arrival.
+                    Err(_) => arrived.extend(table.over[&(before, block)].iter()),
+                },
+                None => arrived.extend(table.entered.get(&block).into_iter().flatten()),
             };
             if let Some(&first) = table.first.get(&block) {
-                found.extend(std::mem::take(&mut arrived).then_some(first));
+                let lines = std::mem::take(&mut arrived).into_iter();
+                found.extend(lines.map(|line| (first, line)));
             }
-            let inside = table.inside.get(&block).into_iter().flatten();
-            found.extend(inside.map(|&(op, _)| op));
+            found.extend(table.inside.get(&block).into_iter().flatten());
         }
         Ok(found)
     }
@@ -192,58 +196,68 @@ impl LineTables {
     }
 }
 
+/// Lines at which control arrives at the same place. Lines of inlined calls come first, and the
+/// outermost call is the first of them.
+type Lines = Rc<[Line]>;
+
 /// The places in a function where control arrives at lines.
 #[derive(Default)]
 struct Table {
-    entry: Option<Line>,
-    /// The operators in each block at which control arrives, ascending.
+    entry: Option<Lines>,
+    /// The operators in each block at which control arrives, ascending. An operator may occur
+    /// several times, in the order of [`Lines`].
     inside: HashMap<BlockId, Vec<(OpId, Line)>>,
     /// The pairs of blocks joined by an edge that is an arrival. `not_over` contains the pairs
     /// joined by any other edge.
-    over: HashMap<(BlockId, BlockId), Line>,
+    over: HashMap<(BlockId, BlockId), Lines>,
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that has a position.
     first: HashMap<BlockId, OpId>,
-    /// The blocks before which the activation may have arrived at a line without executing code of
-    /// the line.
-    entered: HashSet<BlockId>,
+    /// The blocks before which the activation may have arrived at lines without executing their
+    /// code, with these lines.
+    entered: HashMap<BlockId, BTreeSet<Line>>,
     /// The blocks that an exception may leave for a dispatch vertex.
     throws: HashSet<BlockId>,
-    /// The blocks to which dispatch vertices lead, each with the line at which control then
+    /// The blocks to which dispatch vertices lead, each with the lines at which control then
     /// arrives.
-    caught: HashMap<BlockId, Option<Line>>,
+    caught: HashMap<BlockId, Option<Lines>>,
 }
 
 impl Table {
-    /// Returns the line at which an activation arrives on its way from one block to another.
-    /// Returns `Err` with the line if the blocks do not determine whether the activation arrives.
-    fn between(&self, from: BlockId, to: BlockId) -> Result<Option<Line>, Line> {
-        let over = self.over.get(&(from, to)).copied();
+    /// Returns the lines at which an activation arrives on its way from one block to another.
+    /// Returns `Err` with a line if the blocks do not determine whether the activation arrives.
+    fn between(&self, from: BlockId, to: BlockId) -> Result<Option<&Lines>, Line> {
+        let over = self.over.get(&(from, to)).map(Some);
         let not_over = self.not_over.contains(&(from, to)).then_some(None);
         let thrown = self.throws.contains(&from);
-        let thrown = thrown.then(|| self.caught.get(&to).copied()).flatten();
-        let ways = [over.map(Some), not_over, thrown];
+        let thrown = thrown.then(|| self.caught.get(&to)).flatten();
+        let ways = [over, not_over, thrown.map(Option::as_ref)];
         let mut ways = ways.into_iter().flatten();
         let first = ways.next().flatten();
+        let line = |lines: &Lines| lines.last().copied();
         match ways.find(|way| *way != first) {
-            Some(other) => first.or(other).map_or(Ok(None), Err),
+            Some(other) => first.or(other).and_then(line).map_or(Ok(None), Err),
             None => Ok(first),
         }
     }
 }
 
 impl Table {
-    fn blocks_after_arrivals(&self, cfg: &Cfg) -> HashSet<BlockId> {
-        let over = self.over.keys().map(|&(_, to)| to);
-        let caught = self.caught.iter().filter(|(_, line)| line.is_some());
-        let caught = caught.map(|(&to, _)| to);
-        let root = self.entry.map(|_| cfg.graph.root());
-        let mut work = Vec::from_iter(over.chain(caught).chain(root));
-        let mut entered = HashSet::new();
-        while let Some(block) = work.pop() {
-            // Code without a position passes the arrival on.
-            if entered.insert(block) && !self.first.contains_key(&block) {
-                work.extend(cfg.graph.successors(block));
+    fn blocks_after_arrivals(&self, cfg: &Cfg) -> HashMap<BlockId, BTreeSet<Line>> {
+        let over = self.over.iter().map(|(&(_, to), lines)| (to, lines));
+        let caught = self.caught.iter();
+        let caught = caught.filter_map(|(&to, lines)| Some((to, lines.as_ref()?)));
+        let root = self.entry.iter().map(|lines| (cfg.graph.root(), lines));
+        let begun = over.chain(caught).chain(root);
+        let mut work = Vec::from_iter(begun.map(|(to, lines)| (to, lines.to_vec())));
+        let mut entered: HashMap<BlockId, BTreeSet<Line>> = HashMap::new();
+        while let Some((block, mut lines)) = work.pop() {
+            let known = entered.entry(block).or_default();
+            lines.retain(|line| known.insert(*line));
+            // Code without a position passes the arrivals on.
+            if !lines.is_empty() && !self.first.contains_key(&block) {
+                let next = cfg.graph.successors(block);
+                work.extend(next.map(|to| (to, lines.clone())));
             }
         }
         entered
@@ -251,12 +265,12 @@ impl Table {
 }
 
 /// The progress of an activation.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Way {
     /// The last block that the activation executed.
     block: Option<BlockId>,
-    /// The line at which the activation arrived, with the time, until code of the line follows.
-    arrived: Option<(Line, u64)>,
+    /// The lines at which the activation arrived, with the time, until code of the lines follows.
+    arrived: Option<(Lines, u64)>,
 }
 
 impl Way {
@@ -272,8 +286,8 @@ impl Way {
         };
         match table.between(from, to) {
             Ok(None) => Ok(()),
-            Ok(Some(line)) => {
-                self.arrived = Some((line, time));
+            Ok(Some(lines)) => {
+                self.arrived = Some((Rc::clone(lines), time));
                 Ok(())
             }
             Err(line) => Err(LineStepsError::Ambiguous(function.as_u32(), line.number)),
@@ -508,11 +522,11 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                 }
             };
             if let Some(&first) = table.first.get(&block) {
-                if let Some((line, _)) = way.arrived.take() {
-                    step(time, Some(first), line);
+                if let Some((lines, _)) = way.arrived.take() {
+                    lines.iter().for_each(|&line| step(time, Some(first), line));
                 }
-            } else if let Some((line, time)) = way.arrived.filter(|_| time == length) {
-                step(time, None, line);
+            } else if let Some((lines, time)) = way.arrived.as_ref().filter(|_| time == length) {
+                lines.iter().for_each(|&line| step(*time, None, line));
             }
             let stop = self.stop.filter(|_| time == length);
             let stop = stop.filter(|stop| (stop.function, stop.block) == (function, block));
@@ -561,7 +575,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
                 if blocks
                     .peek()
                     .is_some_and(|(_, block)| table.first.contains_key(block)) => {}
-            Some(time) => way.arrived = table.entry.map(|line| (line, time)),
+            Some(time) => way.arrived = table.entry.clone().map(|lines| (lines, time)),
             None => {}
         }
         for (time, block) in blocks {
@@ -593,11 +607,13 @@ fn read(
     if operators.iter().all(|operator| line_of(operator).is_none()) {
         return Ok(table);
     }
-    let mut edges = HashMap::new();
-    for (line, arrival) in arrivals(code, &operators) {
+    let calls = CallLines::of(&operators, source);
+    let mut entry = Vec::new();
+    let mut edges: HashMap<_, Vec<Line>> = HashMap::new();
+    for (line, arrival) in arrivals(code, &operators, &calls) {
         match arrival {
-            Arrival::Entry => table.entry = Some(line),
-            Arrival::Over(edge) => drop(edges.insert(edge, line)),
+            Arrival::Entry => entry.push(line),
+            Arrival::Over(edge) => edges.entry(edge).or_default().push(line),
             Arrival::At(op) => {
                 if let Some(block) = code.block_of(op) {
                     table.inside.entry(block).or_default().push((op, line));
@@ -605,10 +621,13 @@ fn read(
             }
         }
     }
+    table.entry = Some(entry.into()).filter(|lines: &Lines| !lines.is_empty());
+    let edges = edges.into_iter();
+    let edges: HashMap<_, Lines> = edges.map(|(edge, lines)| (edge, lines.into())).collect();
     for (id, edge) in cfg.edges.iter() {
         let pair = (edge.from, edge.to);
         match edges.get(&id) {
-            Some(&line) => drop(table.over.insert(pair, line)),
+            Some(lines) => drop(table.over.insert(pair, Rc::clone(lines))),
             None => drop(table.not_over.insert(pair)),
         }
         let is_dispatch = |block| matches!(cfg.blocks[block].kind, BlockKind::Dispatch(_));
@@ -616,7 +635,7 @@ fn read(
             table.throws.insert(edge.from);
         }
         if is_dispatch(edge.from) {
-            table.caught.insert(edge.to, edges.get(&id).copied());
+            table.caught.insert(edge.to, edges.get(&id).cloned());
         }
     }
     for (id, block) in code_blocks(code) {

@@ -15,7 +15,7 @@ use afterimage_wpp::{
 use super::WindowCounts;
 use super::own::OwnVisits;
 use afterimage_profile::body::decode;
-use afterimage_profile::lines::{Arrival, arrivals, line_of};
+use afterimage_profile::lines::{Arrival, CallLines, arrivals, line_of};
 use afterimage_profile::walk::{code_blocks, positions};
 use afterimage_profile::{Line, OperatorCount, ProfileError, Source, Stop};
 
@@ -73,6 +73,7 @@ pub fn line_arrivals(
 /// The operators of a function with their lines, and the arrivals at all lines.
 pub(super) struct FunctionLines {
     operators: Vec<OperatorCount>,
+    calls: CallLines,
     arrivals: Vec<(Line, Arrival)>,
 }
 
@@ -88,9 +89,11 @@ impl FunctionLines {
         let (mut body, mut operators) = (Vec::new(), Vec::new());
         decode(program, module, function, &mut body)?;
         positions(function, &body, source, &mut operators);
-        let arrivals = arrivals(function, &operators);
+        let calls = CallLines::of(&operators, source);
+        let arrivals = arrivals(function, &operators, &calls);
         Ok(Self {
             operators,
+            calls,
             arrivals,
         })
     }
@@ -408,6 +411,7 @@ impl<'a> Places<'a> {
     fn new(function: &'a Function, lines: &FunctionLines, line: Line) -> Self {
         let FunctionLines {
             operators,
+            calls,
             arrivals,
         } = lines;
         let cfg = &function.cfg;
@@ -415,7 +419,9 @@ impl<'a> Places<'a> {
         for (id, block) in code_blocks(function) {
             let all = operators[block.ops.start.index()..block.ops.end.index()].iter();
             let all = all.filter(|operator| operator.is_step());
-            let is_own = |operator: &OperatorCount| line_of(operator) == Some(line);
+            let is_own = |operator: &OperatorCount| {
+                line_of(operator) == Some(line) || calls.at(operator.op).contains(&line)
+            };
             if let Some(operator) = all.clone().next() {
                 first.insert(id, operator.op);
             }
