@@ -115,6 +115,11 @@ const sessions = {
     await hand.sees(".row.here", "start = scan_whitespace_no_nl");
     await hand.sees(".row .values", "start 10");
     await hand.picture("guilty");
+    // A function with more blocks than a picture shows has a table.
+    await hand.search("FirstPass::parse_block", "function");
+    await hand.click(".title .choice button", "Control flow");
+    await hand.click(".blocks .row button", "line");
+    await hand.sees(".row.here", "");
   },
 };
 
