@@ -162,7 +162,7 @@ async function calls(body, id, own) {
   const times = new Map(called.rows.map((row) => [row.call, row.t]));
   const results = await returned(id, called.rows);
   fill(rows, called.rows.map((row) => h("tr", null, h("td.n", null, h("button.link", { type: "button", onclick: () => go({ view: "source", at: `${id}#${row.call}`, file: "", line: "" }) }, `#${grouped(row.call)}`)),
-    h("td.n", null, grouped(times.get(row.call))), h("td", null, given(row.call)), h("td", null, results.get(row.t) ?? ""))));
+    h("td.n", null, grouped(times.get(row.call))), h("td.given", null, given(row.call)), h("td.given", null, results.get(row.t) ?? ""))));
   fill(foot, answered(called));
 }
 
