@@ -72,7 +72,7 @@ async function compare(page) {
       file: document.querySelector("[data-file][aria-current=true]")?.dataset.file ?? null,
       counts: [...document.querySelectorAll(".row[id]")].map((row) => [Number(row.id.slice(5)), row.querySelector(".count").textContent]),
       state: command("#dock"), frame: frame?.querySelector(".number")?.textContent ?? null,
-      variables: [...document.querySelectorAll('table.variables[aria-label^="Variables of"] tr')].map((row) => [row.querySelector("th").firstChild.textContent, row.querySelector(".type")?.textContent, row.querySelector(".value .link, .value .shown")?.textContent ?? null]),
+      variables: [...document.querySelectorAll('table.variables[aria-label^="Variables of"] tr:not(.group)')].map((row) => [row.querySelector("th").firstChild.textContent, row.querySelector(".type")?.textContent, row.querySelector(".value .link, .value .shown")?.textContent ?? null]),
       locals: [...document.querySelectorAll('#dock table.variables[aria-label^="Locals of"] tr')].map((row) => [row.cells[0].textContent, row.cells[1].textContent]),
       instructions: [...document.querySelectorAll(".wat-row")].map((row) => [row.querySelector(".offset").textContent, row.querySelector(".count").textContent]),
       why: document.querySelector(".view-why .chain") && command(".view-why"), values: [...document.querySelectorAll(".view-why .chain .val[title]")].map((one) => one.title), places: texts(".view-why .chain .place .where"),
