@@ -125,6 +125,12 @@ async function walk(theme, width, height) {
   await page.evaluate(() => { location.hash = `${location.hash.replace(/&(fn|file|line)=[^&]*/g, "")}&view=function&fn=transfer`.replace("view=source&", ""); });
   await page.waitForSelector(".cfg");
   await look(page, name("function"));
+  // The table has the same blocks, with their counts.
+  await page.locator(".over .choice button", { hasText: "Table" }).click();
+  await look(page, name("blocks"));
+  const listed = await page.locator(".blocks [data-index]").evaluateAll((rows) => rows.map((row) => `${row.querySelector(".number").textContent} ${row.querySelector(".count").textContent.replaceAll(",", "")}`));
+  const counted = await page.evaluate(async () => (await (await fetch("api/profile?by=block&function=transfer")).json()).rows.map((row) => `${row.block} ${row.count}`));
+  if (!listed.length || listed.some((row, index) => row !== counted[index])) wrong.push(`${name("blocks")}: ${listed} are not ${counted}`);
   for (const part of ["Paths", "Calls"]) {
     await timed(page, part.toLowerCase(), () => page.locator(".title .choice button", { hasText: part }).click());
     await look(page, name(part.toLowerCase()));

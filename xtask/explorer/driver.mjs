@@ -97,6 +97,9 @@ export async function look(page, folder, name) {
   if (failed.length) wrong.push(`${name}: ${failed.join("; ")}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
   if (wide) wrong.push(`${name}: the page is wider than the window`);
+  // What is wider than its box must wrap: a table that can only be scrolled hides its last column.
+  const cut = await page.evaluate(() => [...document.querySelectorAll("main table.list")].filter((one) => one.offsetParent && one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1).map((one) => one.tHead?.textContent ?? one.textContent.slice(0, 60)));
+  if (cut.length) wrong.push(`${name}: tables are wider than their boxes: ${cut.join("; ")}`);
   await page.screenshot({ path: `${folder}/${name}.png` });
   // The policy of the page allows no foreign script: axe-core is put in beside it.
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));

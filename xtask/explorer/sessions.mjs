@@ -80,6 +80,11 @@ const sessions = {
     await hand.click(".chain .place", "compress.c:607");
     await hand.sees(".row.here", ">> 30");
     await hand.picture("guilty");
+    // A variable in a local of WebAssembly has no writes, but values at each arrival.
+    await hand.page.evaluate(() => { location.hash = "#view=source&at=compress.c:201%231000&about=var:ll_i"; });
+    await settled(hand.page);
+    await hand.press("w");
+    await hand.sees("#said", "This is the next arrival at compress.c:201 at which it has another value");
   },
   /** A constant that a compiler takes for a smaller one. */
   async lua(hand) {
@@ -115,6 +120,11 @@ const sessions = {
     await hand.sees(".row.here", "start = scan_whitespace_no_nl");
     await hand.sees(".row .values", "start 10");
     await hand.picture("guilty");
+    // A function with more blocks than a picture shows has a table.
+    await hand.search("FirstPass::parse_block", "function");
+    await hand.click(".title .choice button", "Control flow");
+    await hand.click(".blocks .row button", "line");
+    await hand.sees(".row.here", "");
   },
 };
 

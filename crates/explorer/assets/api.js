@@ -101,13 +101,11 @@ async function answer(command, query, stop, view, hear) {
   if (view && open.get(view) === stop) open.delete(view);
   const command_ = decodeURIComponent(response.headers.get("X-Afterimage-Command") ?? "");
   const [took, kept] = (response.headers.get("X-Afterimage-Took") ?? "0").split(";");
-  if (!response.ok) {
-    const why = JSON.parse(body).error;
-    if (response.status === 409 && why.startsWith("a newer question")) throw new Superseded();
-    throw new Error(why);
-  }
   const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
   const lines = isJson ? body.split("\n").filter((line) => line).map((line) => JSON.parse(line)) : [];
+  const why = lines[0]?.error;
+  if (response.status === 409 && why.startsWith("a newer question")) throw new Superseded();
+  if (why) throw new Error(why);
   const given = { doc: lines[0], rows: lines.slice(1), text: body, took: Number.parseFloat(took), kept: Boolean(kept), command: command_ };
   hear(given, performance.now() - begun);
   return given;
@@ -143,7 +141,7 @@ export async function cancel(view) {
 export async function told(what) {
   const response = await fetch(`api/${what}`);
   const body = await response.json();
-  if (!response.ok) throw new Error(body.error);
+  if (body.error) throw new Error(body.error);
   return body;
 }
 
@@ -151,6 +149,6 @@ export async function told(what) {
 export async function keep(notes) {
   const response = await fetch("api/notes", { method: "POST", body: JSON.stringify(notes) });
   const body = await response.json();
-  if (!response.ok) throw new Error(body.error);
+  if (body.error) throw new Error(body.error);
   return body;
 }

@@ -109,6 +109,12 @@ const stretch = () => h("p.note", null, `Counts from t=${grouped(Number(focus.fr
 /** Asks for the data from which the control-flow graph is drawn. @param {string} id */
 const drawn = (id) => Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges"), ranged(id)]);
 
+/** Goes to the first execution of a block, or asks why there is none. @param {number} offset @param {number} count */
+function open(offset, count) {
+  const at = `@0x${offset.toString(16)}`;
+  go(count ? { view: "source", at, file: "", line: "" } : { view: "why", about: `not:${at}` });
+}
+
 /** @param {HTMLElement} body @param {ReturnType<typeof drawn>} answers */
 async function flow(body, answers) {
   fill(body, loading());
@@ -119,7 +125,7 @@ async function flow(body, answers) {
     rows = rows.map((/** @type {any} */ row) => ({ ...row, count: counts.get(row.block) ?? 0 }));
     taken = part.doc.edges.flatMap((/** @type {any} */ one) => one.edges.map((/** @type {number} */ edge) => ({ edge, count: one.count })));
   }
-  fill(body, part && stretch(), panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, rows, taken, (offset) => go({ view: "source", at: `@0x${offset.toString(16)}`, file: "", line: "" })), answered(part ?? blocks)));
+  fill(body, part && stretch(), panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, rows, taken, open), answered(part ?? blocks)));
 }
 
 /** The maximum number of blocks to show of a path. */
@@ -156,7 +162,7 @@ async function calls(body, id, own) {
   const times = new Map(called.rows.map((row) => [row.call, row.t]));
   const results = await returned(id, called.rows);
   fill(rows, called.rows.map((row) => h("tr", null, h("td.n", null, h("button.link", { type: "button", onclick: () => go({ view: "source", at: `${id}#${row.call}`, file: "", line: "" }) }, `#${grouped(row.call)}`)),
-    h("td.n", null, grouped(times.get(row.call))), h("td", null, given(row.call)), h("td", null, results.get(row.t) ?? ""))));
+    h("td.n", null, grouped(times.get(row.call))), h("td.given", null, given(row.call)), h("td.given", null, results.get(row.t) ?? ""))));
   fill(foot, answered(called));
 }
 

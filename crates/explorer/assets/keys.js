@@ -39,7 +39,7 @@ function output() {
 }
 
 /** The lists through which the arrow keys move, and the items to choose in them. */
-const LISTS = [[".chain", ".place, .unfold"], ["table.variables", ".value .link"], ["table.list", "button.link"]];
+const LISTS = [[".chain", ".place, .unfold"], ["table.variables", ".value .link"], ["table.list", "button.link"], [".blocks", "button.link"]];
 
 /**
  * Moves up or down in a list, or into the view's list if nothing has the focus. Returns whether there is a list.

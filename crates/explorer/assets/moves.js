@@ -176,6 +176,29 @@ export function nowhere(doc, when) {
   return `${doc.condition} is unknown at ${unknown < doc.looked_at ? `${grouped(unknown)} of ` : ""}${counted(doc.looked_at, "execution")}${when}${unknown < doc.looked_at ? ", and holds at none of the others" : ""}: ${doc.unknown[0].unavailable ?? doc.unknown[0].why ?? "not known"}.`;
 }
 
+/** The number of arrivals among which another value is sought, so that the answer takes at most 100 ms. */
+const ARRIVALS = 1000;
+
+/**
+ * Moves to the next arrival at the line at which a variable has another value, or to the previous one. Only memory has writers, and this variable is not in memory.
+ * @param {1 | -1} step @param {string} name
+ */
+async function other(step, name) {
+  const { arrives, arrival, line: at } = known.moment;
+  const unknown = `${name} is not in memory, so its writes are unknown`;
+  if (!arrives || at !== place() || frame().number > 0) return say(`${unknown}. Go to a line of its own function, for example with n, to follow its values there.`);
+  const { count } = (await moving("executions", { at, limit: 1 })).doc;
+  const [first, last] = [Math.max(1, step > 0 ? arrival : arrival - ARRIVALS), Math.min(count, step > 0 ? arrival + ARRIVALS : arrival)];
+  const { instances } = (await moving("values", { at, var: name, instances: `${first}..${last}`, limit: ARRIVALS + 1 })).doc;
+  if (step < 0) instances.reverse();
+  const [now, ...others] = instances;
+  const found = others.find((/** @type {any} */ one) => one.value && one.value !== now.value);
+  const when = step > 0 ? "next" : "previous";
+  if (!found) return say(`${unknown}, and no other value is known at ${others.length === ARRIVALS ? `the ${when} ${grouped(ARRIVALS)}` : step > 0 ? "the later" : "the earlier"} arrivals at ${at}.`);
+  say(`${unknown}. This is the ${when} arrival at ${at} at which it has another value.`);
+  go({ at: `${at}#${found.number}`, file: "", line: "", about: `var:${name}` });
+}
+
 /** Returns the current variable: the variable that has the focus, or the subject of the question. */
 export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
@@ -183,8 +206,9 @@ export const variable = () => /** @type {HTMLElement | null | undefined} */ (doc
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
   const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: frame()?.number ?? 0, reverse: step < 0 }).catch((error) => {
-    throw / is local \d/.test(String(error.message)) ? new Error(`${name} is in a local of WebAssembly, which has no address, so its writes cannot be followed. Click it, and choose History.`) : error;
+    if (!/, not in memory/.test(String(error.message))) throw error;
   });
+  if (!answer) return other(step, name);
   const { moment } = answer.doc;
   if (!moment) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
   await arrive({ ...answer, doc: moment });

@@ -49,7 +49,7 @@ async function showEnded(into, info) {
     const trap = await ask("why", { trap: true }, "trap");
     const { death, about } = trap.doc;
     wait.replaceWith(h("div.death", null,
-      h("p.said", null, death ? death.message ?? death.what : about), chain(trap, 3),
+      h("p.said", null, death ? [death.what, death.message].filter(Boolean).join(": ") : about), chain(trap, 3),
       h("a.button", { href: "#view=why&about=trap" }, "Follow it to its origin"), answered(trap)));
   } catch (error) {
     wait.replaceWith(failed(error));

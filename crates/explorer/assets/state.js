@@ -76,10 +76,13 @@ function variables() {
         : h("tr", null, h("th", { scope: "row" }, localName(local, locals)), h("td.value", null, "not known")))))
       : empty("This function has no variables here."));
   }
-  const table = (/** @type {any[]} */ rows) => h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, rows.map((one) => row(one, own))));
+  // Variables of inlined functions are below the name of their function.
+  const owner = (/** @type {any} */ one) => one.inlined ?? own.function.name;
+  const table = (/** @type {any[]} */ rows) => h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, rows.flatMap((one, index) => [
+    rows.some((one) => one.inlined) && (!index || owner(rows[index - 1]) !== owner(one)) ? h("tr.group", null, h("th", { scope: "rowgroup", colspan: 3 }, named(owner(one)))) : null, row(one, own)])));
   const [gone, there] = [all.filter(isGone), all.filter((/** @type {any} */ one) => !isGone(one))];
   if (gone.length < 2) return table([...there, ...gone]);
-  return h("div", null, there.length ? table(there) : null, h("details", { open: optimised, ontoggle: (/** @type {Event} */ event) => { optimised = /** @type {HTMLDetailsElement} */ (event.target).open; } }, h("summary", null, `${counted(gone.length, "variable")} optimised out here`), table(gone)));
+  return h("div", null, there.length ? table(there) : null, h("details.gone", { open: optimised, ontoggle: (/** @type {Event} */ event) => { optimised = /** @type {HTMLDetailsElement} */ (event.target).open; } }, h("summary", null, `${counted(gone.length, "variable")} optimised out here`), table(gone)));
 }
 let optimised = false;
 /** Whether a variable has no value because the compiler removed it. @param {any} one */
@@ -97,7 +100,7 @@ function row(one, own, writes = true, several = false) {
   const named = one.name && !one.shadowed && !several;
   return h("tr", { class: named && focus.about === `var:${one.name}` ? "on" : null, "data-variable": named ? one.name : null }, h("th", { scope: "row", title: one.type }, one.name || "_", one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
     h("td.value", null, named ? value(one, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
-      one.inlined && h("span.soft.of", null, ` of ${one.inlined}`), one.shadowed && h("span.soft.shadowed", null, " (hidden by an inner variable)"), several && !one.shadowed && h("span.soft", null, " (one of several with this name)")),
+      one.shadowed && h("span.soft.shadowed", null, " (hidden by an inner variable)"), several && !one.shadowed && h("span.soft", null, " (one of several with this name)")),
     h("td.acts", null, named && writes && one.value ? [moves(-1, "↤"), moves(1, "↦")] : null));
 }
 

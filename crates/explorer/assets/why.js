@@ -78,18 +78,20 @@ const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { t
 /** The number of entries of a long chain to show at first, and at each request for more. The last entries, with the origin, are always shown. */
 const [FIRST, MORE, LAST] = [120, 400, 12];
 
-/** Shows the chain back to the origin, with library steps folded. With `most`, it shows at most that many of the user's own steps, and the number of the others. @param {import("./api.js").Answer} found @param {number} [most] */
+/** Shows the chain back to the origin, with library steps folded. With `most`, it shows at most that many of the user's own steps or, without one, the user's own line where the program died, and the number of the others. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
   const stepsOf = (/** @type {any[]} */ rows) => /** @type {Step[]} */ (rows.flatMap(entry).filter(Boolean));
   const list = h("ol.chain", { "aria-label": "The way back, the value first" });
   const item = (/** @type {Step} */ step) => h(`li.step.${step.kind}`, null, h("span.dot", { "aria-hidden": "true" }), step.made);
   if (most) {
     const steps = stepsOf(found.rows);
-    const mine = steps.filter((step) => !step.library).slice(0, most);
-    const rest = steps.length - mine.length;
+    const own = steps.filter((step) => !step.library);
+    const place = found.doc.death?.place;
+    const mine = own.length || !place ? own.slice(0, most) : [{ kind: "led", library: false, made: h("div", null, goes(place)) }];
+    const rest = steps.length - Math.min(own.length, most);
     if (mine.length) {
       list.append(...mine.map(item));
-      return h("div", null, list, rest ? h("p.soft", null, `and ${counted(rest, "step")} more`) : null);
+      return h("div", null, list, rest ? h("p.soft", null, own.length > most ? `and ${counted(rest, "more step")}` : `and ${counted(rest, "step")} in library code`) : null);
     }
   }
   const items = (/** @type {any[]} */ rows) => {
@@ -100,7 +102,7 @@ export function chain(found, most) {
       hidden = [];
     };
     for (const step of stepsOf(rows)) {
-      if (step.library) { hidden.push(step); continue; }
+      if (step.library && step.kind !== "end") { hidden.push(step); continue; }
       unfold();
       made.push(item(step));
     }
@@ -158,7 +160,7 @@ function entry(entry) {
       h("span.verb", null, [...new Set(group.moves.map((/** @type {any} */ move) => move.how))].join(", ")), goes(group.moves[0].place), group.value && held(group.value), chosen(group.moves)) }));
   }
   if (entry.step === "end") {
-    return [{ kind: "end", library: false, made: h("div", null, h("p.what", null, entry.kind !== "stopped" && !entry.what.startsWith("…") && h("span.verb", null, "it comes from"), h("span.val", null, entry.what)), entry.place && goes(entry.place), entry.led && h("p.detail", null, "led there by ", goes(entry.led.place), entry.led.value && ` decided by ${entry.led.value}`), entry.remark && h("p.detail", null, entry.remark),
+    return [{ kind: "end", library: Boolean(entry.place?.library), made: h("div", null, h("p.what", null, entry.kind !== "stopped" && !entry.what.startsWith("…") && h("span.verb", null, "it comes from"), h("span.val", null, entry.what)), entry.place && goes(entry.place), entry.led && h("p.detail", null, "led there by ", goes(entry.led.place), entry.led.value && ` decided by ${entry.led.value}`), entry.remark && h("p.detail", null, entry.remark),
       entry.kind === "input" && entry.offset !== null && h("button", { type: "button", onclick: () => go({ view: "why", about: `input:${entry.offset}:${entry.file === "standard input" ? "" : entry.file}` }) }, "What did this byte influence?")) }];
   }
   if (entry.step === "again")

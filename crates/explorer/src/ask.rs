@@ -36,7 +36,7 @@ use afterimage::{
 use afterimage_replay::whole_path::{CountOrder, GraphNodes};
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, malformed};
 
 /// A lane for questions. Questions in different lanes do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,7 +261,8 @@ impl Output for InMemory<'_> {
 }
 
 fn occurrence(text: &str) -> Result<Occurrence> {
-    text.parse().map_err(|why| anyhow!("call {text}: {why}"))
+    text.parse()
+        .map_err(|why| malformed(format!("call {text}: {why}")))
 }
 
 impl Exchange<'_> {
@@ -372,7 +373,7 @@ impl Exchange<'_> {
             byte: self
                 .parameters
                 .parsed("byte", "a number from 0 on")?
-                .context("byte is missing")?,
+                .ok_or_else(|| malformed("byte is missing"))?,
             thin: self.parameters.flag("thin")?,
         };
         self.parameters.finish()?;
@@ -422,7 +423,8 @@ impl Exchange<'_> {
             ("write", None),
         ];
         let step = self.parameters.word("step", &steps)?;
-        let by = match step.context("step is missing: give in, over, out or write")? {
+        let missing = || malformed("step is missing: give in, over, out or write");
+        let by = match step.ok_or_else(missing)? {
             Some(step) => Move::Line(step),
             None => Move::Write {
                 variable: self.parameters.needed("var")?,
@@ -504,7 +506,7 @@ impl Exchange<'_> {
                         self.report(call)
                     })
                 }
-                (None, Some(_)) => bail!("call needs a function"),
+                (None, Some(_)) => Err(malformed("call needs a function")),
                 (only, None) => show_calls(program, only, usize::MAX, |calls| self.report(calls)),
             }
         });
@@ -538,7 +540,8 @@ impl Exchange<'_> {
         ];
         let format = self.parameters.word("format", &formats)?;
         let query = ExportQuery {
-            format: format.context("format is missing: give collapsed or perfetto")?,
+            format: format
+                .ok_or_else(|| malformed("format is missing: give collapsed or perfetto"))?,
             bounds: self.bounds(),
             depth: self
                 .parameters
@@ -623,14 +626,17 @@ impl Exchange<'_> {
         let (at, name) = (parameters.text("at"), parameters.text("var"));
         let operand = parameters.text("operand");
         let (stdout, stderr) = (parameters.text("stdout"), parameters.text("stderr"));
-        let byte = |text: &str| text.parse::<Byte>().map_err(|why| anyhow!("{text}: {why}"));
+        let byte = |text: &str| {
+            let parsed = text.parse::<Byte>();
+            parsed.map_err(|why| malformed(format!("{text}: {why}")))
+        };
         let about = match (at, name, parameters.flag("trap")?, stdout, stderr) {
             (Some(at), Some(name), false, None, None) => WhyAbout::Variable { at, name },
             (Some(at), None, false, None, None) => WhyAbout::Statement { at, operand },
             (None, None, true, None, None) => WhyAbout::Trap,
             (None, None, false, Some(text), None) => WhyAbout::Output(byte(&text)?),
             (None, None, false, None, Some(text)) => WhyAbout::Error(byte(&text)?),
-            _ => bail!("give one of at, stdout, stderr and trap"),
+            _ => return Err(malformed("give one of at, stdout, stderr and trap")),
         };
         let query = WhyQuery {
             about,
@@ -716,7 +722,7 @@ impl Exchange<'_> {
                 None => Instances::All,
                 Some(text) => text
                     .parse()
-                    .map_err(|why| anyhow!("instances {text}: {why}"))?,
+                    .map_err(|why| malformed(format!("instances {text}: {why}")))?,
             },
             detail: match (parameters.flag("stats")?, parameters.flag("histogram")?) {
                 (true, _) => Detail::Stats,
@@ -749,7 +755,7 @@ impl Exchange<'_> {
                 let report = self.session.statement_values(&values)?;
                 self.report(&report)
             }
-            (Some(_), Some(_)) => bail!("give var or where, not both"),
+            (Some(_), Some(_)) => Err(malformed("give var or where, not both")),
         }
     }
 
@@ -762,14 +768,14 @@ impl Exchange<'_> {
             (Some(name), None) => MemoryBytes::Variable(name),
             (None, Some(text)) => {
                 let (address, bytes) =
-                    addresses(&text).map_err(|why| anyhow!("address {text}: {why}"))?;
+                    addresses(&text).map_err(|why| malformed(format!("address {text}: {why}")))?;
                 MemoryBytes::Range {
                     memory,
                     address,
                     bytes,
                 }
             }
-            _ => bail!("give var or address"),
+            _ => return Err(malformed("give var or address")),
         };
         let at = parameters.text("at");
         parameters.finish()?;

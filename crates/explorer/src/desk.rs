@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::ask::{self, Answer, Lane};
 use crate::http::Response;
 use crate::lanes::Lanes;
-use crate::parameters::Parameters;
+use crate::parameters::{Malformed, Parameters};
 use crate::works::Works;
 
 /// The maximum total size of cached answers in bytes. Answers can be cached because a run does not
@@ -181,7 +181,10 @@ impl Desk {
             Ok(Ok(answer)) => told(&answer, false),
             Ok(Err(error)) => {
                 let why = afterimage::text::sentence(&error);
-                let mut response = Response::refused(422, why);
+                if error.is::<Malformed>() {
+                    return Response::refused(400, why);
+                }
+                let mut response = Response::unanswered(why);
                 response
                     .headers
                     .push(("X-Afterimage-Command", encoded(&shown)));

@@ -284,7 +284,7 @@ impl Shared {
         let told = told.and_then(|notes| Ok(serde_json::to_vec(&notes)?));
         match told {
             Ok(told) => Response::of("application/json", told),
-            Err(error) => Response::refused(422, afterimage::text::sentence(&error)),
+            Err(error) => Response::unanswered(afterimage::text::sentence(&error)),
         }
     }
 }

@@ -104,6 +104,12 @@ impl Response {
         }
     }
 
+    /// Creates the response to a question that has no answer, with the reason in one sentence. The
+    /// request succeeds: a browser reports every other status as an error of the page.
+    pub fn unanswered(why: impl AsRef<str>) -> Self {
+        Self::refused(200, why)
+    }
+
     fn reason(&self) -> &'static str {
         match self.status {
             200 => "OK",
@@ -114,7 +120,6 @@ impl Response {
             408 => "Request Timeout",
             409 => "Conflict",
             413 => "Content Too Large",
-            422 => "Unprocessable Content",
             431 => "Request Header Fields Too Large",
             503 => "Service Unavailable",
             _ => "Error",

@@ -1,9 +1,27 @@
 //! Parses the options of a question: the options of the command, as parameters of an address.
 
+use std::fmt;
 use std::str::FromStr;
 
 use afterimage::present::{shell_name, shell_word};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
+
+/// The reason why a request is not a question. A question that has no answer is not malformed.
+#[derive(Debug)]
+pub(crate) struct Malformed(pub String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// Returns the error of a request that is not a question.
+pub(crate) fn malformed(why: impl Into<String>) -> anyhow::Error {
+    anyhow!(Malformed(why.into()))
+}
 
 /// Options, in the order of the address. An option without a value is a flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,10 +57,12 @@ impl Parameters {
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (Some(name), Some(value)) = (decoded(name), decoded(value)) else {
-                bail!("the address is not encoded correctly; write NAME=VALUE&…");
+                return Err(malformed(
+                    "the address is not encoded correctly; write NAME=VALUE&…",
+                ));
             };
             if all.iter().any(|(known, _)| *known == name) {
-                bail!("{name} is given twice");
+                return Err(malformed(format!("{name} is given twice")));
             }
             all.push((name, value));
         }
@@ -82,7 +102,8 @@ impl Parameters {
 
     /// Removes a required parameter, and returns its value.
     pub fn needed(&mut self, name: &str) -> Result<String> {
-        self.text(name).ok_or_else(|| anyhow!("{name} is missing"))
+        self.text(name)
+            .ok_or_else(|| malformed(format!("{name} is missing")))
     }
 
     /// Removes a flag. Returns whether it was given.
@@ -90,7 +111,7 @@ impl Parameters {
         match self.text(name) {
             None => Ok(false),
             Some(text) if text.is_empty() => Ok(true),
-            Some(text) => bail!("{name} is a flag: leave {text:?} out"),
+            Some(text) => Err(malformed(format!("{name} is a flag: leave {text:?} out"))),
         }
     }
 
@@ -102,13 +123,13 @@ impl Parameters {
         let parsed = text.parse();
         parsed
             .map(Some)
-            .map_err(|_| anyhow!("{name} {text}: give {what}"))
+            .map_err(|_| malformed(format!("{name} {text}: give {what}")))
     }
 
     /// Removes a parameter that is a number from 1 on, if it is given.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
         match self.parsed(name, "a number from 1 on")? {
-            Some(0) => bail!("{name} 0: give a number from 1 on"),
+            Some(0) => Err(malformed(format!("{name} 0: give a number from 1 on"))),
             number => Ok(number),
         }
     }
@@ -122,7 +143,8 @@ impl Parameters {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let words = Vec::from_iter(words.iter().map(|(word, _)| *word));
-                bail!("{name} {text}: give {}", words.join(" or "))
+                let words = words.join(" or ");
+                Err(malformed(format!("{name} {text}: give {words}")))
             }
         }
     }
@@ -134,7 +156,7 @@ impl Parameters {
     pub fn finish(&self) -> Result<()> {
         match self.0.first() {
             None => Ok(()),
-            Some((name, _)) => bail!("{name} has no meaning here"),
+            Some((name, _)) => Err(malformed(format!("{name} has no meaning here"))),
         }
     }
 

@@ -70,7 +70,9 @@ impl Page {
         let command = head.split("X-Afterimage-Command: ").nth(1);
         let command = command.and_then(|rest| rest.split("\r\n").next());
         let command = command.unwrap_or_default().replace("%25", "%");
-        (head.starts_with("HTTP/1.1 200"), body.to_owned(), command)
+        assert!(head.starts_with("HTTP/1.1 200"), "{options}: {head}");
+        let well = !body.starts_with(r#"{"error":"#);
+        (well, body.to_owned(), command)
     }
 
     pub fn doc(&self, question: &str, options: &[(&str, &str)]) -> Value {

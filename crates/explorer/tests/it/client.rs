@@ -76,6 +76,12 @@ impl Answer {
         }
     }
 
+    /// Checks that the question has no answer, and that the reason is one sentence as JSON.
+    #[track_caller]
+    pub fn unanswered(&self, part: &str) {
+        self.refusal(200, part);
+    }
+
     /// Checks that the request was refused, with one sentence as JSON.
     #[track_caller]
     pub fn refusal(&self, status: u16, part: &str) {

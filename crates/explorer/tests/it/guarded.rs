@@ -108,21 +108,33 @@ fn methods_and_paths_that_are_none_are_refused() {
 #[test]
 fn questions_that_are_none_are_refused_in_one_sentence() {
     let (_folder, client) = served();
-    client.get("api/state").refusal(422, "at is missing");
-    client.get("api/state?at=nowhere").refusal(422, "nowhere");
-    client.get("api/state?at=1&depth=x").refusal(422, "depth x");
+    client.get("api/state").refusal(400, "at is missing");
+    client.get("api/state?at=1&depth=x").refusal(400, "depth x");
     client.get("api/state?at=1&at=2").refusal(400, "twice");
     client.get("api/state?at=%ff").refusal(400, "encoded");
     client
         .get("api/state?at=1&frame=0&colour=red")
-        .refusal(422, "colour has no meaning");
+        .refusal(400, "colour has no meaning");
     client
         .get("api/trace?level=lines")
-        .refusal(422, "block or path");
-    client.get("api/why").refusal(422, "one of at, stdout");
+        .refusal(400, "block or path");
+    client.get("api/why").refusal(400, "one of at, stdout");
+    client.get("api/export").refusal(400, "format is missing");
+    client.get("api/calls?call=1").refusal(400, "a function");
+    client.get("api/memory?address=x").refusal(400, "address x");
+}
+
+#[test]
+fn questions_without_an_answer_succeed_with_the_reason() {
+    let (_folder, client) = served();
+    client.get("api/state?at=nowhere").unanswered("nowhere");
+    client
+        .get("api/state?at=t%3D384")
+        .unanswered("there is no t=384");
+    client.get("api/state?at=1&frame=9").unanswered("frame");
     client
         .get("api/source?file=/etc/passwd")
-        .refusal(422, "no code of the program comes from");
+        .unanswered("no code of the program comes from");
 }
 
 #[test]
@@ -138,7 +150,7 @@ fn ranges_that_are_none_are_refused_in_one_sentence() {
         for question in ["export?format=collapsed", "flow?function=func[0]"] {
             client
                 .get(&format!("api/{question}&{range}"))
-                .refusal(422, part);
+                .unanswered(part);
         }
     }
     assert_eq!(
@@ -202,7 +214,7 @@ fn notes_are_kept_for_the_page_alone() {
     // A client that has not seen the current contents does not overwrite them.
     client
         .send("POST", &notes, &[&host, &own], body)
-        .refusal(422, "changed in the meantime");
+        .unanswered("changed in the meantime");
     assert!(client.get("api/notes").body.contains("It counts."));
 
     let options = Options {
