@@ -7,7 +7,7 @@ import { ask, Superseded } from "./api.js";
  * @typedef {object} Focus
  * @property {string} view the view
  * @property {string} [at] the moment, as commands take it
- * @property {string} [frame] the activation, counted from 0 for the innermost
+ * @property {string} [frame] the frame: its activation, counted from 0 for the innermost, and the number of inlined calls that lead to it: `0.2`
  * @property {string} [file] a source file
  * @property {string} [line] a line of the file
  * @property {string} [fn] a function
@@ -117,14 +117,30 @@ export async function stand() {
   tell();
 }
 
-/** Returns the line of an activation. Where library code was inlined, this is the user's own line. @param {any} one */
+/** Returns the line of a frame. Where library code was inlined, this is the user's own line. @param {any} one */
 export const lineOf = (one) => one?.around ?? one?.source ?? null;
 
-/** Returns the selected activation: the one that the user chose, or the innermost in the user's own code. */
+/**
+ * Returns the frames of an activation, the innermost first: the functions that were inlined at its place, and the function itself. Each has the data of the activation with its own name, line and variables. `inside` is the number of frames inside of it.
+ * @param {any} one @returns {any[]}
+ */
+function framesOf(one) {
+  const inlined = one.inlined ?? [];
+  const whole = { name: one.function.name, source: inlined.length ? one.own_source : one.source, library: false };
+  return [...inlined, whole].map(({ name, source, library }, inside) => {
+    const calls = inlined.length - inside;
+    const variables = one.variables?.filter((/** @type {any} */ variable) => (variable.calls ?? 0) === calls);
+    return { ...one, key: calls ? `${one.number}.${calls}` : String(one.number), name, source, around: inlined.length ? null : one.around, library: one.library || Boolean(library), inside, variables };
+  });
+}
+
+/** Returns the frames of the call stack that are known, the innermost first. @returns {any[]} */
+export const frames = () => (known.state?.frames ?? []).flatMap(framesOf);
+
+/** Returns the selected frame: the one that the user chose, or the innermost in the user's own code. */
 export function frame() {
-  const frames = known.state?.frames ?? [];
-  const chosen = frames.find((/** @type {any} */ one) => String(one.number) === focus.frame);
-  return chosen ?? frames.find((/** @type {any} */ one) => !one.library && one.source) ?? frames.find((/** @type {any} */ one) => one.source) ?? frames[0] ?? null;
+  const all = frames();
+  return all.find((one) => one.key === focus.frame) ?? all.find((one) => !one.library && one.source) ?? all.find((one) => one.source) ?? all[0] ?? null;
 }
 
 /** Returns the best name of a moment: the arrival at a line, if the moment is one. @param {any} moment */

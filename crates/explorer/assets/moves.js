@@ -1,7 +1,7 @@
 /** Moves through the run by line, execution or write, forward and backward. */
 import { ask, askAhead, busy, Superseded } from "./api.js";
 import { counted, grouped, h } from "./dom.js";
-import { arrive, called, executionsOf, frame, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
+import { arrive, called, executionsOf, frame, frames, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
 import { files, lineName } from "./source.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
@@ -50,9 +50,9 @@ export const step = (by, back) => moved(async () => {
 /** Returns the question for the moment to which a step leads. @param {"in" | "over" | "out"} step @param {boolean} reverse @returns {[string, Record<string, any>]} */
 function stepFrom(step, reverse) {
   const own = frame();
-  // A step out leaves the activation that the user chose.
-  const outer = step === "out" && focus.frame && own?.number > 0;
-  return ["step", { ...(outer ? { at: `t=${own.t}`, offset: own.offset } : { at: focus.at }), step, reverse }];
+  // A step out leaves the frame that the user chose.
+  const out = step === "out" && own?.key === focus.frame;
+  return ["step", { ...(out && own.number > 0 ? { at: `t=${own.t}`, offset: own.offset } : { at: focus.at }), ahead: (out && own.inside) || undefined, step, reverse }];
 }
 
 /** @param {string} command @param {Record<string, any>} options */
@@ -214,21 +214,20 @@ export const write = (step, name = variable()) => moved(async () => {
   await arrive({ ...answer, doc: moment });
 });
 
-/** Selects the caller's activation. */
-export function caller() {
+/** Selects the next frame of the user's own code that is shown, or says that there is none. @param {1 | -1} by @param {string} none */
+function select(by, none) {
   const own = frame();
-  const outer = known.state?.frames.find((/** @type {any} */ one) => own && one.number > own.number && !one.library);
-  if (outer) go({ frame: String(outer.number) });
-  else say("This is the outermost activation of your own code that is shown.");
+  const shown = frames().filter((one) => !one.library || one.key === own?.key);
+  const next = own && shown[shown.findIndex((one) => one.key === own.key) + by];
+  if (next) go({ frame: next.key });
+  else say(none);
 }
 
-/** Selects the callee's activation. */
-export function callee() {
-  const own = frame();
-  const inner = known.state?.frames.findLast((/** @type {any} */ one) => own && one.number < own.number && !one.library);
-  if (inner) go({ frame: String(inner.number) });
-  else say("This is the innermost activation of your own code.");
-}
+/** Selects the caller's frame. */
+export const caller = () => select(1, "This is the outermost frame of your own code that is shown.");
+
+/** Selects the callee's frame. */
+export const callee = () => select(-1, "This is the innermost frame of your own code.");
 
 /** Creates the buttons for moves. */
 export function moves() {

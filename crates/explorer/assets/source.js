@@ -209,7 +209,7 @@ function beside(one, here) {
   const own = frame();
   if (!own?.variables || lineOf(own)?.file !== open?.doc.file) return null;
   const shown = own.variables.filter((/** @type {any} */ variable) => variable.name && variable.value && !variable.shadowed && (here
-    ? new RegExp(`(^|[^\\w.])${variable.name.replace(/[^\w]/g, "\\$&")}(?![\\w])`).test(one.text) : variable.declared === one.line && !variable.inlined));
+    ? new RegExp(`(^|[^\\w.])${variable.name.replace(/[^\w]/g, "\\$&")}(?![\\w])`).test(one.text) : variable.declared === one.line));
   if (!shown.length) return null;
   return h("span.values", null, shown.slice(0, 4).map((/** @type {any} */ variable) => h(`button.value${variable.value.length + variable.name.length > 14 ? "" : ".small"}`, { type: "button", tabindex: -1, title: `${variable.name}: ${variable.type}. Where did it come from?`,
     onclick: () => go({ view: "why", about: `var:${variable.name}` }) }, h("span.soft", null, `${variable.name} `), variable.value.length > 34 ? `${variable.value.slice(0, 33)}…` : variable.value)));

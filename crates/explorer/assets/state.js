@@ -1,9 +1,9 @@
 /** Shows the state at the moment beside every view: the call stack, the variables, and memory. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading } from "./dom.js";
-import { deeper, focus, frame, go, goto, known, lineOf, onmoment } from "./focus.js";
+import { deeper, focus, frame, frames, go, goto, known, lineOf, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
-import { named, plain } from "./names.js";
+import { plain } from "./names.js";
 
 let tab = "variables";
 let library = false;
@@ -37,26 +37,27 @@ function show() {
 }
 
 function stack() {
-  const { frames, open } = known.state;
-  const own = frame();
-  const hidden = frames.filter((/** @type {any} */ one) => one.library && one !== own).length;
+  const { frames: { length: activations }, open } = known.state;
+  const [all, own] = [frames(), frame()];
+  const isHidden = (/** @type {any} */ one) => one.library && one.key !== own?.key;
+  const hidden = all.filter(isHidden).length;
   const list = h("ol.stack", { "aria-label": "Call stack, innermost first" });
-  for (const one of frames) {
-    if (one.library && !library && one !== own) continue;
+  for (const one of all) {
+    if (isHidden(one) && !library) continue;
     const at = lineOf(one);
     const where = at ? `${base(at.file)}:${at.line}` : `@0x${one.offset.toString(16)}`;
     const given = parameters(one).map(([name, value]) => `${name}=${short(value) || "?"}`).join(", ");
-    list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one === own ? "true" : null, title: `${one.function.name}(${given})`, onclick: () => go({ frame: String(one.number) }) },
-      h("span.number", null, one.number), h("span.name", null, short(plain(one.function.name), 60), given && h("span.soft", null, `(${short(given, 60)})`)), h("span.where", null, where)),
-    (one.inlined ?? []).map((/** @type {any} */ call) => h("div.inlined", null, "inlined ", named(call.name)))));
+    const inlined = one.key.includes(".");
+    list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one.key === own?.key ? "true" : null, title: `${one.name}(${given})${inlined ? `, inlined in ${one.function.name}` : ""}`, onclick: () => go({ frame: one.key }) },
+      h("span.number", null, inlined ? "" : one.number), h("span.name", null, short(plain(one.name), 60), given && h("span.soft", null, `(${short(given, 60)})`), inlined && h("span.soft.inlined", null, " inlined")), h("span.where", null, where))));
   }
   if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));
-  if (open > frames.length) list.append(h("li", null, h("button.quiet.deeper", { type: "button", onclick: () => deeper().catch((error) => { if (!(error instanceof Superseded)) say(error.message); }) }, `${grouped(frames.length)} of ${grouped(open)} activations: show more`)));
+  if (open > activations) list.append(h("li", null, h("button.quiet.deeper", { type: "button", onclick: () => deeper().catch((error) => { if (!(error instanceof Superseded)) say(error.message); }) }, `${grouped(activations)} of ${grouped(open)} activations: show more`)));
   return list;
 }
 
-/** Returns the names and values of an activation's own parameters, without those of inlined calls. @param {any} one @returns {[string, string | null | undefined][]} */
-const parameters = (one) => (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter && !variable.inlined).map((/** @type {any} */ variable) => [variable.name || "_", variable.value])
+/** Returns the names and values of a frame's parameters. @param {any} one @returns {[string, string | null | undefined][]} */
+const parameters = (one) => (one.variables ?? []).filter((/** @type {any} */ variable) => variable.parameter).map((/** @type {any} */ variable) => [variable.name || "_", variable.value])
   .concat(one.variables?.length ? [] : (one.locals ?? []).filter((/** @type {any} */ local) => local.parameter).map((/** @type {any} */ local) => [local.name ?? `local ${local.index}`, local.text]));
 
 /** @param {string | null | undefined} text @param {number} [most] */
@@ -76,10 +77,7 @@ function variables() {
         : h("tr", null, h("th", { scope: "row" }, localName(local, locals)), h("td.value", null, "not known")))))
       : empty("This function has no variables here."));
   }
-  // Variables of inlined functions are below the name of their function.
-  const owner = (/** @type {any} */ one) => one.inlined ?? own.function.name;
-  const table = (/** @type {any[]} */ rows) => h("table.variables", { "aria-label": `Variables of ${plain(own.function.name)}` }, h("tbody", null, rows.flatMap((one, index) => [
-    rows.some((one) => one.inlined) && (!index || owner(rows[index - 1]) !== owner(one)) ? h("tr.group", null, h("th", { scope: "rowgroup", colspan: 3 }, named(owner(one)))) : null, row(one, own)])));
+  const table = (/** @type {any[]} */ rows) => h("table.variables", { "aria-label": `Variables of ${plain(own.name)}` }, h("tbody", null, rows.map((one) => row(one, own))));
   const [gone, there] = [all.filter(isGone), all.filter((/** @type {any} */ one) => !isGone(one))];
   if (gone.length < 2) return table([...there, ...gone]);
   return h("div", null, there.length ? table(there) : null, h("details.gone", { open: optimised, ontoggle: (/** @type {Event} */ event) => { optimised = /** @type {HTMLDetailsElement} */ (event.target).open; } }, h("summary", null, `${counted(gone.length, "variable")} optimised out here`), table(gone)));

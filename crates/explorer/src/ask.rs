@@ -437,6 +437,7 @@ impl Exchange<'_> {
         let query = StepQuery {
             at: self.parameters.needed("at")?,
             offset: self.parameters.parsed("offset", "a number")?,
+            ahead: self.parameters.parsed("ahead", "a number")?.unwrap_or(0),
             by,
             direction: if self.parameters.flag("reverse")? {
                 Direction::Backward

@@ -109,12 +109,8 @@ pub struct ActivationLine {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ActivationCall>,
     /// The number of writes and calls that are not listed because there are too many distinct ones.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::document::is_zero")]
     pub left_out: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A variable that a line changed.

@@ -57,6 +57,11 @@ struct Named<'d, D> {
     document: &'d D,
 }
 
+/// Whether a number is 0, so that a document leaves it out.
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
 fn name<D: Document>() -> String {
     format!("afterimage/{}/{VERSION}", D::NAME)
 }

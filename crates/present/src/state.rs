@@ -441,6 +441,9 @@ pub struct StateInlined {
     pub name: String,
     /// Its line, if known: the line of the operator, or of the call that was inlined into it.
     pub source: Option<Position>,
+    /// `true` if its code is not the user's own; otherwise absent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub library: bool,
 }
 
 /// A variable of the source.
@@ -468,6 +471,9 @@ pub struct StateVariable {
     /// The inlined function that it belongs to, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inlined: Option<String>,
+    /// The number of inlined calls around its scope; absent if there are none.
+    #[serde(skip_serializing_if = "crate::document::is_zero")]
+    pub calls: u32,
     /// The line of its declaration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<u32>,
@@ -558,6 +564,7 @@ impl From<&InlinedCall> for StateInlined {
         Self {
             name: call.name.clone(),
             source: call.line.as_ref().map(Position::from),
+            library: call.library,
         }
     }
 }
@@ -572,6 +579,7 @@ impl From<&Shown> for StateVariable {
             value: variable.value.as_ref().ok().cloned(),
             unavailable: variable.value.as_ref().err().cloned(),
             written: variable.written.map(WrittenSince::from),
+            calls: variable.calls,
             inlined: variable.inlined.clone(),
             declared: variable.line,
         }

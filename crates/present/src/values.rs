@@ -74,16 +74,12 @@ pub struct StatementValues {
     /// The number of rows left out.
     pub more: u64,
     /// The number of requested executions outside the part of the run with stored values.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::document::is_zero")]
     pub outside: u64,
     /// Whether each execution was requested by number, so that the text form does not mention
     /// others.
     #[serde(skip)]
     pub named: bool,
-}
-
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// The values of a statement, listed or counted.

@@ -39,6 +39,9 @@ pub struct StepQuery {
     /// If it is given, selects the moment right before the operator at this offset of the original
     /// module, in the block that is executed at the time of `at`.
     pub offset: Option<u32>,
+    /// The number of innermost frames of inlined functions to ignore, so that the move is made from
+    /// a frame around them.
+    pub ahead: u32,
     pub by: Move,
     pub direction: Direction,
 }
@@ -52,6 +55,7 @@ impl StepQuery {
             if let Some(offset) = self.offset {
                 from = debugger.before(from.time, OrigOffset(offset))?;
             }
+            from.ahead = from.ahead.saturating_add(self.ahead);
             let next = match &self.by {
                 Move::Line(step) => debugger.step(from, *step, self.direction)?,
                 Move::Write {

@@ -35,17 +35,13 @@ pub struct SliceReport {
     /// The lines in it.
     pub lines: Vec<SliceLine>,
     /// The number of further lines, if a limit leaves some out.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::document::is_zero")]
     pub more_lines: usize,
     /// The statements in it.
     pub statements: Vec<SliceStatement>,
     /// The number of further statements, if a limit leaves some out.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::document::is_zero")]
     pub more_statements: usize,
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl Document for SliceReport {

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    ChangedByLine, changed_by_line, is_zero, more_instances, more_values, most_often, row as shown,
-    times,
+    ChangedByLine, changed_by_line, more_instances, more_values, most_often, row as shown, times,
 };
 use crate::document::objects::Function;
 use crate::document::{Document, NoRows, begin};
@@ -70,7 +69,7 @@ pub enum VariableRows {
         /// The number of cases without a value, with the reasons.
         missing: Vec<VariableMissing>,
         /// The number of moments at which the variable's place may hold another value.
-        #[serde(skip_serializing_if = "is_zero")]
+        #[serde(skip_serializing_if = "crate::document::is_zero")]
         marked: u64,
         /// Whether the text form shows only the statistics.
         #[serde(skip)]
