@@ -502,7 +502,7 @@ impl StateContext<'_, '_> {
             (self.names.function(activation.function), position),
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
-        let around = around.and_then(|_| self.folded.locate(activation.offset));
+        let around = around.and_then(|_| self.folded.around(activation.offset).into_iter().next());
         let mut within = self.source.inlined_frames(activation.offset);
         let whole = within.pop();
         let line = position.map(|position| self.source.line(position));
