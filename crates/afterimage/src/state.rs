@@ -527,7 +527,7 @@ impl StateContext<'_, '_> {
             (self.names.function(activation.function), position),
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
-        let around = around.and_then(|_| self.folded.locate(activation.offset));
+        let around = around.and_then(|_| self.folded.around(activation.offset).into_iter().next());
         let whole = within.pop();
         let line = position.map(|position| self.source.line(position));
         let line_at = |inner: usize, at: Option<Location>| match inner {

@@ -106,7 +106,7 @@ impl MomentQuery {
             let hidden = location.filter(|at| !folded.shows(at.file));
             let around = hidden
                 .and(place)
-                .and_then(|place| folded.locate(place.offset));
+                .and_then(|place| folded.around(place.offset).into_iter().next());
             let arrival = match (location, op.or(first)) {
                 (Some(location), Some(op)) => arrival(
                     &program,

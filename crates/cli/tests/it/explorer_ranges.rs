@@ -306,6 +306,43 @@ fn a_moment_in_inlined_library_code_names_the_line_that_called_it() {
     assert!(called > 0, "no moment is in inlined library code");
 }
 
+/// A program whose last line drops values, with inlined code that has no line of its own.
+const DROPS: &str = r#"
+use std::collections::BTreeMap;
+
+fn work(n: usize) -> usize {
+    let map: BTreeMap<String, usize> = (0..n).map(|i| (format!("item{i}"), i)).collect();
+    let count: Box<dyn Fn(usize) -> usize> = Box::new(move |more| more + map.len());
+    count(n)
+}
+
+fn main() {
+    println!("{}", work(3));
+}
+"#;
+
+#[test]
+fn code_that_drops_values_has_the_line_of_the_user() {
+    let sandbox = Sandbox::new();
+    sandbox.write("drops.rs", DROPS);
+    sandbox.rustc("drops", "drops", 2);
+    sandbox.ok("record -o run.aft drops.wasm");
+    let page = Page::of(&sandbox, "run.aft");
+    let length = number(&page.doc("moment", &[("at", "end")])["length"]);
+    for time in (1..=length).step_by(5) {
+        let at = format!("t={time}");
+        let state = page.doc("state", &[("at", &at), ("depth", "1")]);
+        let frame = &state["frames"][0];
+        let is_inlined = frame["library"] != true
+            && frame["source"]["file"]
+                .as_str()
+                .is_some_and(|file| !file.ends_with("drops.rs"));
+        assert_eq!(frame["around"].is_object(), is_inlined, "{at}: {frame}");
+        let named = page.doc("moment", &[("at", &at)]);
+        assert_eq!(named["around"], frame["around"], "{at}");
+    }
+}
+
 /// The counts of a function in a stretch, according to a naive trace.
 #[derive(Default)]
 struct Naive {
