@@ -27,8 +27,10 @@
 //! If all calls on a line were inlined, the line may have no instruction of its own in a function.
 //! Then the instructions of the inlined calls count as its code there, in addition to their own
 //! lines: control arrives at the line when it comes to such an instruction from an instruction
-//! outside of the line's inlined calls. An optimiser may mix the code of an inlined call with other
-//! code, so control may arrive several times during one call. [`CallLines`] finds these lines.
+//! outside of the line's inlined calls. It then also arrives at such lines of calls further inside,
+//! and at the line of the instruction itself. An optimiser may mix the code of an inlined call with
+//! other code, so control may arrive several times during one call. [`CallLines`] finds these
+//! lines.
 //!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals. If a block
 //! returns to a line, for example after call arguments on separate lines, `gcov` counts the line
@@ -156,10 +158,11 @@ impl CallLines {
     }
 
     /// Returns the lines at which control arrives when it comes to an operator from another.
-    fn entered(&self, from: Option<OpId>, to: OpId) -> impl Iterator<Item = Line> {
+    fn entered(&self, from: Option<OpId>, to: OpId) -> &[Line] {
         let left = from.map_or(&[][..], |from| self.at(from));
-        let lines = self.at(to).iter();
-        lines.copied().filter(|line| !left.contains(line))
+        let lines = self.at(to);
+        let first = lines.iter().position(|line| !left.contains(line));
+        &lines[first.unwrap_or(lines.len())..]
     }
 }
 
@@ -215,14 +218,15 @@ pub fn arrivals(
         let (mut last, mut is_one, mut before) = (first, true, begin.op);
         for operator in steps {
             let line = line_of(operator);
-            for call in calls.entered(Some(before), operator.op) {
+            let entered = calls.entered(Some(before), operator.op);
+            for &call in entered {
                 arrive(Some(call), Arrival::At(operator.op));
             }
             before = operator.op;
-            if line != last {
+            if line != last || !entered.is_empty() {
                 arrive(line, Arrival::At(operator.op));
-                is_one = false;
             }
+            is_one &= line == last;
             last = line;
         }
         ends[id] = Some(Ends {
@@ -235,12 +239,13 @@ pub fn arrivals(
     let jumps = Jumps::of(function, operators);
     let (first_block, _) = jumps.behind(function.cfg.graph.root(), false);
     if let Some(ends) = first_block.and_then(|block| ends[block]) {
-        for call in calls.entered(None, ends.ops[0]) {
+        for &call in calls.entered(None, ends.ops[0]) {
             arrive(Some(call), Arrival::Entry);
         }
         arrive(ends.first, Arrival::Entry);
     }
-    // These edges lead from a line to the same line.
+    // These edges lead from a line to the same line. The last field is whether the edge is an
+    // arrival if it is on a cycle of such edges.
     let mut staying = Vec::new();
     for (edge, transfer) in function.cfg.edges.iter() {
         // A passage through a block with only a jump is counted at the edge into that block.
@@ -254,14 +259,20 @@ pub fn arrivals(
             continue;
         };
         let from = ends[transfer.from];
-        for call in calls.entered(from.map(|from| from.ops[1]), to.ops[0]) {
+        let entered = calls.entered(from.map(|from| from.ops[1]), to.ops[0]);
+        for &call in entered {
             arrive(Some(call), Arrival::Over(edge));
         }
         match from.filter(|from| from.last == to.first) {
-            Some(from) if from.is_one && to.is_one => {
-                staying.push((edge, transfer.from, target, back));
+            Some(from) => {
+                if from.is_one && to.is_one {
+                    let back = back && entered.is_empty();
+                    staying.push((edge, transfer.from, target, back));
+                }
+                if !entered.is_empty() {
+                    arrive(to.first, Arrival::Over(edge));
+                }
             }
-            Some(_) => {}
             None => arrive(to.first, Arrival::Over(edge)),
         }
     }

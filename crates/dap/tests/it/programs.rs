@@ -15,9 +15,17 @@ use tempfile::TempDir;
 
 pub const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/ledger.rs");
 
+/// The source of a program with lines whose calls are all inlined.
+pub const INLINED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/inlined.rs");
+
 /// Returns the line of the source that has this text.
 pub fn line_of(text: &str) -> i64 {
-    let source = std::fs::read_to_string(SOURCE).unwrap();
+    line_in(SOURCE, text)
+}
+
+/// Returns the line of a file that has this text.
+pub fn line_in(source: &str, text: &str) -> i64 {
+    let source = std::fs::read_to_string(source).unwrap();
     let found = source.lines().position(|line| line.contains(text));
     found.unwrap_or_else(|| panic!("no line has {text}")) as i64 + 1
 }
@@ -30,19 +38,23 @@ pub fn program(level: &str) -> PathBuf {
     let number: usize = level.parse().unwrap();
     let compile = || {
         let at = folder.path().join(format!("ledger{level}.wasm"));
-        let mut rustc = rustc();
-        rustc.args([
-            "-g",
-            "--edition",
-            "2024",
-            "-C",
-            &format!("opt-level={level}"),
-        ]);
-        let status = rustc.arg(SOURCE).arg("-o").arg(&at).status().unwrap();
-        assert!(status.success());
+        compile(SOURCE, level, &at);
         at
     };
     PROGRAMS[number].get_or_init(compile).clone()
+}
+
+fn compile(source: &str, level: &str, to: &Path) {
+    let mut rustc = rustc();
+    rustc.args([
+        "-g",
+        "--edition",
+        "2024",
+        "-C",
+        &format!("opt-level={level}"),
+    ]);
+    let status = rustc.arg(source).arg("-o").arg(to).status().unwrap();
+    assert!(status.success());
 }
 
 /// A recorder that records in this process. The guest's output goes to standard error.
@@ -106,6 +118,19 @@ pub fn recording(folder: &TempDir, level: &str, args: &[&str]) -> PathBuf {
         ..Grants::default()
     };
     recorded(&program(level), grants, &args, &at).unwrap();
+    at
+}
+
+/// Makes a recording of a program that is compiled with optimisation.
+pub fn optimised(folder: &TempDir, source: &str) -> PathBuf {
+    let program = folder.path().join("program.wasm");
+    compile(source, "2", &program);
+    let at = folder.path().join("program.aft");
+    let grants = Grants {
+        stdin: Some(Path::new("/dev/null")),
+        ..Grants::default()
+    };
+    recorded(&program, grants, &[], &at).unwrap();
     at
 }
 

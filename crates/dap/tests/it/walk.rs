@@ -8,7 +8,7 @@ use afterimage::debugger::{
 };
 use anyhow::Result;
 
-use crate::programs::{Random, SOURCE, line_of, recording};
+use crate::programs::{INLINED, Random, SOURCE, line_in, line_of, optimised, recording};
 
 /// A frame of the user's own code: the activation, and the functions inlined there, outermost
 /// first, each with the place where it calls the next.
@@ -206,6 +206,70 @@ fn of_parts_of_a_long_run() {
 fn of_an_optimised_program_with_inlined_functions() {
     holds("1", "20", 1, usize::MAX);
     holds("2", "20000", 4, 400);
+}
+
+#[test]
+fn a_line_whose_calls_are_all_inlined_is_a_stop_before_they_are_entered() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&optimised(&folder, INLINED)).unwrap();
+    let line = |text| line_in(INLINED, text) as u32;
+    with_debugger(&session, &AtomicBool::new(false), |debugger| {
+        let top = |at: Position| {
+            let (frames, _) = debugger.stack(at, 1).unwrap();
+            let frame = frames.into_iter().find(|frame| !frame.library).unwrap();
+            (frame.name, frame.line.unwrap().line)
+        };
+        let forward = |at, step| {
+            let next = debugger.step(at, step, Direction::Forward).unwrap();
+            next.unwrap()
+        };
+        let call = debugger.position(&format!("{INLINED}:{}", line("both(count)")))?;
+        assert!(call.ahead > 0);
+        assert_eq!(top(call), ("inlined::main".to_owned(), line("both(count)")));
+        assert_eq!(
+            debugger.located(call)?.map(|at| at.line),
+            Some(line("both(count)"))
+        );
+        // Stepping in enters one function after the other, all at one operator.
+        let outer = forward(call, Step::In);
+        assert_eq!(
+            top(outer),
+            ("inlined::both".to_owned(), line("add(value); // first"))
+        );
+        let inner = forward(outer, Step::In);
+        assert_eq!(
+            top(inner),
+            ("inlined::add".to_owned(), line("write_volatile"))
+        );
+        assert_eq!((call.time, call.op), (inner.time, inner.op));
+        assert!(call < outer && outer < inner);
+        // Stepping back leaves them again.
+        let back = |at| {
+            debugger
+                .step(at, Step::In, Direction::Backward)
+                .unwrap()
+                .unwrap()
+        };
+        assert_eq!((back(inner), back(outer)), (outer, call));
+        // Stepping over and out stays in the frames around them.
+        assert_eq!(top(forward(call, Step::Over)).0, "inlined::main");
+        assert_eq!(top(forward(outer, Step::Over)).0, "inlined::both");
+        assert_eq!(top(forward(inner, Step::Out)).0, "inlined::both");
+        assert_eq!(top(forward(outer, Step::Out)).0, "inlined::main");
+        let point = StopAt::Place(format!("{INLINED}:{}", line("add(value); // second")));
+        let point = debugger.stop_point(&point, None, None)?;
+        assert_eq!(point.count(), Some(1));
+        let stop = debugger
+            .run_to(call, &[&point], Direction::Forward, None)?
+            .at
+            .unwrap();
+        assert_eq!(
+            top(stop),
+            ("inlined::both".to_owned(), line("add(value); // second"))
+        );
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[test]

@@ -354,22 +354,23 @@ impl Naive {
     fn lines(
         &self,
         sums: &mut BTreeMap<Line, (u64, u64)>,
-        calls: impl Fn(OrigOffset) -> BTreeSet<Line>,
+        calls: impl Fn(OrigOffset) -> Vec<Line>,
     ) {
         let mut before = None;
-        let mut left = BTreeSet::new();
+        let mut left = Vec::new();
         for now in &self.trace {
+            let mut enters = false;
             if !now.passed {
-                let entered = calls(now.offset);
-                for line in &entered {
-                    let arrives = now.through_nothing || !left.contains(line);
-                    sums.entry(*line).or_default().0 += u64::from(arrives);
+                let here = calls(now.offset);
+                for line in &here {
+                    enters |= now.through_nothing || !left.contains(line);
+                    sums.entry(*line).or_default().0 += u64::from(enters);
                 }
-                left = entered;
+                left = here;
             }
             if let Some(line) = now.line {
                 let sum = sums.entry(line).or_default();
-                sum.0 += u64::from(!now.passed && (now.arrives || before != Some(line)));
+                sum.0 += u64::from(!now.passed && (now.arrives || enters || before != Some(line)));
                 sum.1 += u64::from(now.executed);
             }
             if !now.passed {
@@ -504,15 +505,19 @@ fn check(bytes_of_choices: &[u8]) {
         let all_calls = source.inlined_calls(function.body.start);
         let calls = |offset: OrigOffset| {
             let here = all_calls.iter().filter(|code| code.range.contains(&offset));
-            let lines = here.map(|code| Line::from(code.call));
-            lines.filter(|line| !with_code.contains(line)).collect()
+            let mut lines = Vec::new();
+            for line in here.map(|code| Line::from(code.call)) {
+                if !with_code.contains(&line) && !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+            lines
         };
         for (op, (offset, ..)) in steps {
             if function.block_of(*op).is_some() {
-                let there: BTreeSet<Line> = calls(*offset);
-                there.iter().for_each(|line| {
-                    lines.entry(*line).or_insert((0, 0));
-                });
+                for line in calls(*offset) {
+                    lines.entry(line).or_insert((0, 0));
+                }
             }
         }
         naive.lines(&mut lines, calls);
