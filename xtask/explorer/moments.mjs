@@ -30,7 +30,7 @@ const at = (moment, more = "") => `#view=source&at=${encodeURIComponent(moment)}
 /** A question names a variable, so the page asks none about a variable that another one hides. */
 async function hidden(page) {
   await visit(page, at("scopes.rs:14#1"));
-  const rows = await page.locator("table.variables tr:not(.group)").evaluateAll((all) => all.map((row) => ({ name: row.querySelector("th").firstChild.textContent, value: row.querySelector(".value").textContent, buttons: row.querySelectorAll("button").length })));
+  const rows = await page.locator("table.variables tr").evaluateAll((all) => all.map((row) => ({ name: row.querySelector("th").firstChild.textContent, value: row.querySelector(".value").textContent, buttons: row.querySelectorAll("button").length })));
   const x = rows.filter((row) => row.name === "x");
   same("the variables x", x.map((row) => row.value).join("; "), "779; 20 (hidden by an inner variable); 3 (hidden by an inner variable)");
   same("buttons of the variables x", x.map((row) => row.buttons > 0).join(), "true,false,false");

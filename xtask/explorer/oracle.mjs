@@ -68,8 +68,8 @@ async function compare(page) {
       hash: location.hash,
       file: document.querySelector("[data-file][aria-current=true]")?.dataset.file ?? null,
       counts: [...document.querySelectorAll(".row[id]")].map((row) => [Number(row.id.slice(5)), row.querySelector(".count").textContent]),
-      state: command("#dock"), frame: frame?.querySelector(".number")?.textContent ?? null,
-      variables: [...document.querySelectorAll('table.variables[aria-label^="Variables of"] tr:not(.group)')].map((row) => [row.querySelector("th").firstChild.textContent, row.querySelector(".type")?.textContent, row.querySelector(".value .link, .value .shown")?.textContent ?? null]),
+      state: command("#dock"), frame: frame?.dataset.frame ?? null,
+      variables: [...document.querySelectorAll('table.variables[aria-label^="Variables of"] tr')].map((row) => [row.querySelector("th").firstChild.textContent, row.querySelector(".type")?.textContent, row.querySelector(".value .link, .value .shown")?.textContent ?? null]),
       locals: [...document.querySelectorAll('#dock table.variables[aria-label^="Locals of"] tr')].map((row) => [row.cells[0].textContent, row.cells[1].textContent]),
       instructions: [...document.querySelectorAll(".wat-row")].map((row) => [row.querySelector(".offset").textContent, row.querySelector(".count").textContent]),
       why: document.querySelector(".view-why .chain") && command(".view-why"), values: [...document.querySelectorAll(".view-why .chain .val[title]")].map((one) => one.title), places: texts(".view-why .chain .place .where"),
@@ -87,7 +87,10 @@ async function compare(page) {
     const { frames } = json(shown.state)[0];
     // Variables that the compiler removed come last.
     const isGone = (one) => Number(!one.value && Boolean(one.unavailable?.startsWith("optimised out")));
-    const variables = (frames.find((one) => String(one.number) === shown.frame)?.variables ?? []).sort((one, other) => isGone(one) - isGone(other));
+    // A frame of an inlined function has the variables in the scope of its call.
+    const [of, calls = "0"] = shown.frame.split(".");
+    const activation = frames.find((one) => String(one.number) === of);
+    const variables = (activation?.variables ?? []).filter((one) => (one.calls ?? 0) === Number(calls)).sort((one, other) => isGone(one) - isGone(other));
     const values = variables.map((one) => [one.name, one.type, one.value]);
     same(`${at}: variables`, shown.variables.length, values.length);
     shown.variables.forEach(([name, type, text], index) => {
@@ -95,7 +98,7 @@ async function compare(page) {
       same(`${at}: ${name}`, text, value && value.length > 90 ? `${value.slice(0, 89)}…` : value);
       same(`${at}: the type of ${name}`, type, values[index]?.[1]);
     });
-    const { locals } = frames.find((one) => String(one.number) === shown.frame) ?? {};
+    const { locals } = activation ?? {};
     shown.locals.forEach(([name, text], index) => same(`${at}: ${name}`, text, locals?.[index]?.text ?? "not known"));
   }
   if (shown.instructions.length) {

@@ -1,7 +1,7 @@
 /** Shows the state at the moment beside every view: the call stack, the variables, and memory. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading } from "./dom.js";
-import { deeper, focus, frame, frames, go, goto, known, lineOf, onmoment } from "./focus.js";
+import { deeper, focus, follow, frame, frames, go, goto, known, lineOf, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
 import { plain } from "./names.js";
 
@@ -15,7 +15,7 @@ export function dock(into) {
   body = h("div.body", null);
   fill(into, h("div.head", null, h("h2", null, "State"), choice("What to show", [["variables", "Variables"], ["memory", "Memory"]], tab, (value) => { tab = value; show(); })), body);
   onmoment(show);
-  window.addEventListener("popstate", show);
+  follow((now, before) => { if (now.at === before.at && (now.frame !== before.frame || now.about !== before.about)) show(); });
   show();
 }
 
@@ -48,7 +48,7 @@ function stack() {
     const where = at ? `${base(at.file)}:${at.line}` : `@0x${one.offset.toString(16)}`;
     const given = parameters(one).map(([name, value]) => `${name}=${short(value) || "?"}`).join(", ");
     const inlined = one.key.includes(".");
-    list.append(h("li", null, h("button.frame", { type: "button", "aria-current": one.key === own?.key ? "true" : null, title: `${one.name}(${given})${inlined ? `, inlined in ${one.function.name}` : ""}`, onclick: () => go({ frame: one.key }) },
+    list.append(h("li", null, h("button.frame", { type: "button", "data-frame": one.key, "aria-current": one.key === own?.key ? "true" : null, title: `${one.name}(${given})${inlined ? `, inlined in ${one.function.name}` : ""}`, onclick: () => go({ frame: one.key }) },
       h("span.number", null, inlined ? "" : one.number), h("span.name", null, short(plain(one.name), 60), given && h("span.soft", null, `(${short(given, 60)})`), inlined && h("span.soft.inlined", null, " inlined")), h("span.where", null, where))));
   }
   if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use afterimage_ids::{EntityRef, FuncId, FunctionCounts, OpId};
 use afterimage_program::{BlockEnd, Callee, Function};
 
-use crate::lines::CallLines;
 use crate::walk::code_blocks;
 use crate::{
     BlockRow, BranchRow, CallRow, EdgeRow, FunctionProfile, FunctionRow, InstructionRow, Line,
@@ -77,8 +76,7 @@ impl Profile<'_> {
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
         let mut counts = HashMap::<Line, LineCount>::new();
         self.each(scope, |seen| {
-            let calls = CallLines::of(seen.operators, self.source());
-            let operators = (seen.operators, &calls);
+            let operators = (seen.operators, self.source());
             lines::add_lines(seen.function, seen.counts, operators, &mut counts).ok_or(
                 ProfileError::Overflow {
                     function: seen.function.id,

@@ -5,7 +5,8 @@
 //! - the previous instruction of the same activation belongs to a different line or to no line, or
 //!   there is no such instruction;
 //! - control came around a loop that can iterate without leaving L, over a back edge on a cycle of
-//!   blocks that belong entirely to L;
+//!   blocks that belong entirely to L. A loop of library code that has the line of the user's code
+//!   around it is not such a loop;
 //! - control came through a vertex that executes nothing, which is the root of a function that
 //!   begins with a loop, or an exception's dispatch to its handler.
 //!
@@ -167,16 +168,17 @@ impl CallLines {
 }
 
 /// Adds the lines of one function to `lines`, including lines that never ran. `operators` is the
-/// result of [`Profile::operators`](crate::Profile::operators) for the function, and `calls`
-/// contains the function's lines of inlined calls. Returns `None` if a sum does not fit into 64
-/// bits. O(operators + edges).
+/// result of [`Profile::operators`](crate::Profile::operators) for the function, and `source` is
+/// the source map that provided their positions. Returns `None` if a sum does not fit into 64 bits.
+/// O(operators + edges).
 pub fn add_lines(
     function: &Function,
     counts: &FunctionCounts,
-    (operators, calls): (&[OperatorCount], &CallLines),
+    (operators, source): (&[OperatorCount], &dyn Source),
     lines: &mut HashMap<Line, LineCount>,
 ) -> Option<()> {
-    for (line, arrival) in arrivals(function, operators, calls) {
+    let calls = CallLines::of(operators, source);
+    for (line, arrival) in arrivals(function, (operators, source), &calls) {
         let count = match arrival {
             Arrival::At(op) => operators[op.index()].count,
             Arrival::Entry => counts.entries,
@@ -200,7 +202,7 @@ pub fn add_lines(
 /// outermost call is the first of them. Ignores the operators' counts. O(operators + edges).
 pub fn arrivals(
     function: &Function,
-    operators: &[OperatorCount],
+    (operators, source): (&[OperatorCount], &dyn Source),
     calls: &CallLines,
 ) -> Vec<(Line, Arrival)> {
     let mut arrivals = Vec::new();
@@ -281,8 +283,30 @@ pub fn arrivals(
             .iter()
             .map(|(_, from, to, _)| (from.index(), to.index()));
         let rounds = Components::compute(&Adjacency::new(function.cfg.blocks.len(), pairs));
+        let is_round =
+            |from: BlockId, to: BlockId| rounds.of(from.index()) == rounds.of(to.index());
+        // Whether the loops have operators with lines of their own, and operators without.
+        let mut shown: HashMap<_, (bool, bool)> = HashMap::new();
+        for &(_, from, to, _) in staying
+            .iter()
+            .filter(|(_, from, to, _)| is_round(*from, *to))
+        {
+            let (own, others) = shown.entry(rounds.of(to.index())).or_default();
+            for block in [from, to] {
+                let ops = &function.cfg.blocks[block].ops;
+                let ops = &operators[ops.start.index()..ops.end.index()];
+                for operator in ops.iter().filter(|operator| operator.is_step()) {
+                    match source.shows_own_line(operator.offset) {
+                        Some(true) => *own = true,
+                        Some(false) => *others = true,
+                        None => {}
+                    }
+                }
+            }
+        }
         for (edge, from, to, back) in staying {
-            if back && rounds.of(from.index()) == rounds.of(to.index()) {
+            let is_hidden = shown.get(&rounds.of(to.index())) == Some(&(false, true));
+            if back && is_round(from, to) && !is_hidden {
                 arrive(ends[to].and_then(|to| to.first), Arrival::Over(edge));
             }
         }

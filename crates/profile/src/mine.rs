@@ -216,6 +216,11 @@ impl Source for Folded<'_> {
         around.into_iter().find(|at| self.shows(at.file))
     }
 
+    fn shows_own_line(&self, offset: OrigOffset) -> Option<bool> {
+        let at = self.source.locate(offset)?;
+        Some(self.shows(at.file))
+    }
+
     fn files(&self) -> &[String] {
         self.source.files()
     }

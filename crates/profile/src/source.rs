@@ -62,6 +62,12 @@ pub trait Source {
     /// information does not cover the operator or assigns it no line.
     fn locate(&self, offset: OrigOffset) -> Option<Location>;
 
+    /// Whether the operator at this offset has a line of its own, rather than the line of code
+    /// around it, because its own line is not shown. Returns `None` if no line is known.
+    fn shows_own_line(&self, offset: OrigOffset) -> Option<bool> {
+        self.locate(offset).map(|_| true)
+    }
+
     /// Returns the distinct paths of the files, indexed by [`FileId`].
     fn files(&self) -> &[String];
 

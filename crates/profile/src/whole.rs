@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 
-use crate::lines::CallLines;
 use crate::walk::code_blocks;
 use crate::{Folded, Line, LineCount, OperatorCount, Profile, ProfileError, Source, Stop, lines};
 
@@ -103,14 +102,9 @@ impl Profile<'_> {
             let name = self.names().function(function.id);
             let own = folded.shows_function(name, declared.or(first));
             fold(&mut operators, folded);
-            let calls = CallLines::of(&operators, folded);
-            lines::add_lines(
-                function,
-                counts,
-                (&operators, &calls),
-                &mut costs.whole.lines,
-            )
-            .ok_or_else(overflow)?;
+            let located = (&*operators, folded as &dyn Source);
+            lines::add_lines(function, counts, located, &mut costs.whole.lines)
+                .ok_or_else(overflow)?;
             for (block, code) in code_blocks(function) {
                 let here = &operators[code.ops.start.index()..code.ops.end.index()];
                 let here = here.iter().filter(|operator| operator.instruction);

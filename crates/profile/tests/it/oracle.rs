@@ -14,6 +14,8 @@ struct LineTable {
     rows: Vec<(OrigOffset, Location)>,
     /// The inlined calls of each function, with the function's body.
     calls: Vec<(std::ops::Range<OrigOffset>, Vec<InlinedCode>)>,
+    /// The operators whose own line is not shown.
+    hidden: BTreeSet<OrigOffset>,
 }
 
 impl Source for LineTable {
@@ -26,6 +28,11 @@ impl Source for LineTable {
         let mut all = self.calls.iter();
         let found = all.find(|(body, _)| body.contains(&offset));
         found.map_or_else(Vec::new, |(_, calls)| calls.clone())
+    }
+
+    fn shows_own_line(&self, offset: OrigOffset) -> Option<bool> {
+        let _ = self.locate(offset)?;
+        Some(!self.hidden.contains(&offset))
     }
 
     fn files(&self) -> &[String] {
@@ -136,7 +143,18 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
         (function.body.start..function.body.end, calls)
     });
     let calls = calls.collect();
-    LineTable { rows, calls }
+    let mut hidden = BTreeSet::new();
+    let hides = choices.below(3) > 0;
+    for function in program.functions.iter().filter(|_| hides) {
+        let offsets = program.operators(bytes, function);
+        let offsets = offsets.map(|(_, offset, _)| offset);
+        hidden.extend(offsets.filter(|_| choices.below(4) > 0));
+    }
+    LineTable {
+        rows,
+        calls,
+        hidden,
+    }
 }
 
 /// Adds random inlined calls in consecutive operators, and calls within them. Some of their lines
@@ -194,11 +212,14 @@ struct Way {
 impl Way {
     fn arrives(
         self,
-        function: &Function,
+        (function, source): (&Function, &LineTable),
         instructions: &BTreeMap<OpId, Instruction>,
         at: BlockId,
     ) -> bool {
-        let round = |from| stays(function, instructions, at, from);
+        let round = |from| {
+            stays(function, instructions, at, from)
+                && !is_hidden((function, source), instructions, at)
+        };
         self.arrives || self.back && self.from.is_some_and(round)
     }
 }
@@ -237,6 +258,25 @@ fn stays(
     false
 }
 
+/// Whether all lines in the loop around a block, which stays on a line, are lines of other code
+/// around it.
+fn is_hidden(
+    (function, source): (&Function, &LineTable),
+    instructions: &BTreeMap<OpId, Instruction>,
+    at: BlockId,
+) -> bool {
+    let mut shown = BTreeSet::new();
+    for (block, vertex) in function.cfg.blocks.iter() {
+        let own = instructions.range(vertex.ops.clone());
+        let steps = own.filter(|(_, (.., passed))| !passed);
+        let there = |from, to| stays(function, instructions, from, to);
+        if vertex.kind == BlockKind::Code && there(at, block) && there(block, at) {
+            shown.extend(steps.filter_map(|(_, (offset, ..))| source.shows_own_line(*offset)));
+        }
+    }
+    shown.into_iter().eq([false])
+}
+
 /// The naive walk's view of one function.
 #[derive(Default)]
 struct Naive {
@@ -250,7 +290,7 @@ impl Naive {
     /// blocks.
     fn activation(
         &mut self,
-        function: &Function,
+        (function, source): (&Function, &LineTable),
         instructions: &BTreeMap<OpId, Instruction>,
         choices: &mut Choices<'_>,
     ) {
@@ -273,7 +313,7 @@ impl Naive {
                 self.trace.push(Reached {
                     offset: *offset,
                     line: *line,
-                    arrives: way.arrives(function, instructions, block),
+                    arrives: way.arrives((function, source), instructions, block),
                     through_nothing: way.arrives,
                     executed: i < executed,
                     passed: *passed,
@@ -288,7 +328,7 @@ impl Naive {
             }
             if stop.is_some() {
                 if own.iter().all(|(_, (.., passed))| *passed) {
-                    self.reach_behind_jumps(function, instructions, block, way);
+                    self.reach_behind_jumps((function, source), instructions, block, way);
                 }
                 let last = executed.checked_sub(1).map(|last| own[last].0.as_u32() + 1);
                 let next = last.map_or(vertex.ops.start, OpId::from_u32);
@@ -318,7 +358,7 @@ impl Naive {
     /// reached, but not executed.
     fn reach_behind_jumps(
         &mut self,
-        function: &Function,
+        (function, source): (&Function, &LineTable),
         instructions: &BTreeMap<OpId, Instruction>,
         mut block: BlockId,
         mut way: Way,
@@ -339,7 +379,7 @@ impl Naive {
                 self.trace.push(Reached {
                     offset,
                     line,
-                    arrives: way.arrives(function, instructions, block),
+                    arrives: way.arrives((function, source), instructions, block),
                     through_nothing: way.arrives,
                     executed: false,
                     passed: false,
@@ -498,7 +538,7 @@ fn check(bytes_of_choices: &[u8]) {
         let mut naive = Naive::default();
         naive.counts.edges = vec![0; function.cfg.edges.len()];
         while !choices.done() && naive.counts.entries < 1 + choices.below(6) as u64 {
-            naive.activation(function, &own, &mut choices);
+            naive.activation((function, &source), &own, &mut choices);
         }
         let steps = own.iter().filter(|(_, (.., passed))| !passed);
         let with_code: BTreeSet<Line> = steps.clone().filter_map(|(_, step)| step.1).collect();
@@ -587,7 +627,7 @@ proptest! {
         let mut naive = Naive::default();
         naive.counts.edges = vec![0; function.cfg.edges.len()];
         let own = instructions(&program, &bytes, function, &LineTable::default());
-        naive.activation(function, &own, &mut choices);
+        naive.activation((function, &LineTable::default()), &own, &mut choices);
         prop_assert!(block_counts(function, &naive.counts).is_ok());
 
         let mut wrong = naive.counts.clone();

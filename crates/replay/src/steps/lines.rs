@@ -610,7 +610,7 @@ fn read(
     let calls = CallLines::of(&operators, source);
     let mut entry = Vec::new();
     let mut edges: HashMap<_, Vec<Line>> = HashMap::new();
-    for (line, arrival) in arrivals(code, &operators, &calls) {
+    for (line, arrival) in arrivals(code, (&operators, source), &calls) {
         match arrival {
             Arrival::Entry => entry.push(line),
             Arrival::Over(edge) => edges.entry(edge).or_default().push(line),

@@ -90,7 +90,7 @@ impl FunctionLines {
         decode(program, module, function, &mut body)?;
         positions(function, &body, source, &mut operators);
         let calls = CallLines::of(&operators, source);
-        let arrivals = arrivals(function, &operators, &calls);
+        let arrivals = arrivals(function, (&operators, source), &calls);
         Ok(Self {
             operators,
             calls,
