@@ -20,6 +20,8 @@ pub struct NearQuery {
     /// The executions: `parser.c:42#7`, `@0x1f3#last`. Executions without a slice are skipped,
     /// unless none has a slice.
     pub at: Vec<String>,
+    /// Also start at the operator that killed the program, and at its operands.
+    pub trap: bool,
     /// The number of lines after which the search ends.
     pub enough: usize,
     /// The number of lines whose nearest executions are named. Naming an execution requires
@@ -72,10 +74,12 @@ impl NearQuery {
     pub(crate) fn answer(&self, scene: &Scene<'_, '_>) -> Result<NearLines> {
         let session = scene.traced;
         let (mut criteria, mut refused) = (Vec::new(), None);
-        for at in &self.at {
-            let about = SliceAbout::Statement { at: at.clone() };
-            match SliceStart::find(scene, &about, SliceAlong::All) {
-                Ok(start) => criteria.extend(start.criteria),
+        let trap = self.trap.then_some(SliceAbout::Trap).into_iter();
+        let statements = self.at.iter().cloned();
+        let statements = statements.map(|at| SliceAbout::Statement { at });
+        for about in trap.chain(statements) {
+            match SliceStart::find(scene, &about, SliceAlong::Thin) {
+                Ok(start) => criteria.extend(start.taken.into_iter().chain(start.criteria)),
                 Err(error) => refused = Some(error),
             }
         }

@@ -3,8 +3,10 @@
 mod died;
 mod overflow;
 
+use std::collections::HashSet;
+
 use afterimage_analyses::why::{At, End, StepBack};
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::{BlockId, OpId};
 use afterimage_present::{WhyBranch, WhyEntry, WhyFrame, WhyLed, grouped};
 use afterimage_program::BlockEnd;
 use afterimage_replay::state::calls;
@@ -89,10 +91,12 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let mut owned = if owns { 0 } else { CALLS };
     stack.truncate(LOOKED_AT);
     let mut frames = Vec::new();
-    // The innermost branch with a computed decision or, if there is none, the innermost branch.
-    let mut decisive: Option<(bool, usize, Value)> = None;
+    // The innermost branch with a computed decision that could have avoided the end. If there is
+    // none, the innermost branch of the user's own code with a computed decision, or else the
+    // innermost branch.
+    let mut decisive: Option<(Decides, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
-        let found = matches!(decisive, Some((true, ..)));
+        let found = matches!(decisive, Some((Decides::End, ..)));
         if depth >= enough && owned >= CALLS && (found || operand.is_some()) {
             break;
         }
@@ -106,12 +110,17 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         if own && owned <= CALLS {
             enough = enough.max(depth + 1);
         }
+        let led = frame.branch.as_ref().map_or(0, |led| led.branch.place.t);
         frames.push(WhyFrame { own, ..frame });
         // Ignore the decisions of callers outside the user's own code.
         let is_outside = !own && owned > 0 && owns;
         if let Some(branch) = branch.filter(|_| !found && !is_outside) {
-            let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
-            if decides || decisive.is_none() {
+            let decides = match is_computed(scene, &branch)? {
+                true if could_avoid(scene, led)? => Decides::End,
+                true if own => Decides::Way,
+                _ => Decides::Unknown,
+            };
+            if decisive.as_ref().is_none_or(|(known, ..)| *known < decides) {
                 decisive = Some((decides, depth, branch));
             }
         }
@@ -226,6 +235,17 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
         }],
         ..Start::default()
     })
+}
+
+/// What a branch decided, the least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Decides {
+    /// Nothing that the user's own code computed.
+    Unknown,
+    /// In which way the run ended, which was already decided.
+    Way,
+    /// That the run ended.
+    End,
 }
 
 /// The operand to blame for a trap, or the exit code.
@@ -385,20 +405,37 @@ fn frame_at(
     Ok((frame, decided))
 }
 
-/// Whether any path through a function's code leads to its return. If none does, the caller had
-/// already decided that the run would end.
-fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
-    let code = scene.traced.program().function(function);
-    code.is_some_and(|code| {
-        let cfg = &code.cfg;
-        let mut last = cfg.graph.predecessors(cfg.graph.exit());
-        last.any(|block| {
-            !matches!(
-                cfg.blocks[block].end,
-                BlockEnd::Unreachable | BlockEnd::Throw | BlockEnd::Dispatch
-            )
-        })
-    })
+/// Whether the branch that ends the block executed at a time could have avoided the end of the run:
+/// some path through its function's code leads from it to the function's return, or back to it. If
+/// none does, the caller had already decided that the run would end.
+fn could_avoid(scene: &Scene<'_, '_>, time: u64) -> Result<bool> {
+    let instance = scene.values.at(time)?;
+    let instance = instance.context("the time of a branch is not in the path")?;
+    let node = &scene.values.path().nodes()[instance.node];
+    let function = scene.traced.program().function(node.function);
+    let block = node.blocks.get((time - instance.time) as usize);
+    let (Some(function), Some(&branch)) = (function, block) else {
+        return Ok(false);
+    };
+    let (cfg, exit) = (&function.cfg, function.cfg.graph.exit());
+    let returns = |from: BlockId| {
+        !matches!(
+            cfg.blocks[from].end,
+            BlockEnd::Unreachable | BlockEnd::Throw | BlockEnd::Dispatch
+        )
+    };
+    let (mut seen, mut left) = (HashSet::new(), vec![branch]);
+    while let Some(from) = left.pop() {
+        for to in cfg.graph.successors(from) {
+            if to == branch || to == exit && returns(from) {
+                return Ok(true);
+            }
+            if to != exit && seen.insert(to) {
+                left.push(to);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a value is computed rather than a constant of the code.

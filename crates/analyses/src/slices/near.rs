@@ -145,7 +145,7 @@ pub fn near<'v, 'a>(
 impl Near<'_, '_> {
     fn all(&mut self, criteria: &[Criterion], most: usize) -> Result<Slice, Stop> {
         for criterion in criteria {
-            for (point, _) in self.steps.of_criterion(criterion)? {
+            for (point, _) in self.steps.of_criterion(criterion, false)? {
                 self.want(point, criterion.reach)?;
             }
         }
@@ -241,17 +241,32 @@ impl<'n, 'a> Steps<'n, 'a> {
         }
     }
 
-    /// Returns the points that a criterion wants.
+    /// Returns the points that a criterion wants. The node in which the run ended may have been
+    /// executed only in part. Its executed part counts only if `partly` is true.
     pub(super) fn of_criterion(
         &mut self,
         criterion: &Criterion,
+        partly: bool,
     ) -> Result<Vec<(Point, Dependence)>, Stop> {
         let start = criterion.start;
         let instance = self.values.at(start)?.ok_or(Left)?;
-        let node = &self.values.path().nodes()[instance.node];
-        // The last node may have been executed only in part.
-        if instance.time != start || start + node.length() > self.values.path().length() {
+        let path = self.values.path();
+        let is_whole = start + path.nodes()[instance.node].length() <= path.length();
+        if instance.time != start || !is_whole && !partly {
             return Err(Stop::Left);
+        }
+        if !is_whole {
+            for want in &criterion.wants {
+                let block = match *want {
+                    Want::Inst(inst) => self.block_of(instance, inst)?,
+                    Want::Block(block) => block,
+                    Want::Variable(_) => 0,
+                    Want::End | Want::Bytes(..) | Want::Global(..) => return Err(Stop::Left),
+                };
+                if start + block as u64 > path.length() {
+                    return Err(Stop::Left);
+                }
+            }
         }
         self.instances.insert(start, instance);
         self.found.clear();
@@ -286,12 +301,7 @@ impl<'n, 'a> Steps<'n, 'a> {
                 let instance = self.instance(start)?;
                 let compiled = self.values.compiled(instance.node)?;
                 let of = compiled.code.insts.get(inst).ok_or(Left)?;
-                let program = self.values.program();
-                let function = program.function(compiled.code.function).ok_or(Left)?;
-                let node = &self.values.path().nodes()[instance.node];
-                let block = function.block_of(of.op);
-                let position = node.blocks.iter().position(|&b| Some(b) == block);
-                let block = position.ok_or(Left)?;
+                let block = self.block_of(instance, inst)?;
                 let kind = Kind::Inst(inst);
                 let statement = Statement {
                     kind,
@@ -311,6 +321,17 @@ impl<'n, 'a> Steps<'n, 'a> {
             }
         }
         Ok(std::mem::take(&mut self.found))
+    }
+
+    /// Returns the position of the block that contains an instruction of an execution.
+    fn block_of(&self, instance: Instance, inst: usize) -> Result<usize, Stop> {
+        let compiled = self.values.compiled(instance.node)?;
+        let of = compiled.code.insts.get(inst).ok_or(Left)?;
+        let function = self.values.program().function(compiled.code.function);
+        let block = function.ok_or(Left)?.block_of(of.op);
+        let node = &self.values.path().nodes()[instance.node];
+        let position = node.blocks.iter().position(|&b| Some(b) == block);
+        Ok(position.ok_or(Left)?)
     }
 
     /// Returns the operator of a point. Returns `None` if the point is only a block, or an end that

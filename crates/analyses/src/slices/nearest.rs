@@ -80,7 +80,7 @@ pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
         heap.push((Reverse(far), point.start(), point, Reverse(through)));
     };
     for criterion in criteria {
-        match steps.of_criterion(criterion) {
+        match steps.of_criterion(criterion, true) {
             Ok(points) => points
                 .into_iter()
                 .for_each(|(point, how)| push(&mut heap, 0, kind(how), point)),

@@ -189,14 +189,18 @@ fn line_of(source: &str, text: &str) -> u64 {
 }
 
 /// Records a C program, and asks why the first byte of its output is what it is.
-fn why_first_byte(clang: &Clang, (name, source): (&str, &str)) -> Value {
+fn why_first_byte(clang: &Clang, program: (&str, &str)) -> Value {
+    why(clang, program, json!({ "stdout": 0, "digit": true }))
+}
+
+/// Records a C program, and asks `why`.
+fn why(clang: &Clang, (name, source): (&str, &str), arguments: Value) -> Value {
     let sandbox = Sandbox::new();
     let file = sandbox.write(&format!("{name}.c"), source);
     let module = sandbox.path(&format!("{name}.wasm"));
     clang.module(&["-g", "-O0"], &[&file], &[], &module);
-    sandbox.ok(&format!("record -o run.aft {name}.wasm"));
-    let calls = [("why", json!({ "stdout": 0, "digit": true }))];
-    let answers = answers(&sandbox, &calls);
+    sandbox.run(&format!("record -o run.aft {name}.wasm"));
+    let answers = answers(&sandbox, &[("why", arguments)]);
     assert_eq!(answers.len(), 1);
     answers.into_iter().next().unwrap()
 }
@@ -290,6 +294,82 @@ void _start(void) {{
     let asked = Vec::from_iter(asked.map(|next| next["arguments"]["at"].clone()));
     for one in decisions {
         assert!(asked.contains(&one["place"]["at"]), "{text}");
+    }
+}
+
+/// Returns the nearest lines, and the text of the answer to `why` about a trap.
+fn why_trap(clang: &Clang, program: (&str, &str)) -> (Vec<u64>, String) {
+    let result = why(clang, program, json!({ "trap": true }));
+    let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+    let near = result["structuredContent"]["report"]["near"].as_array();
+    let lines = near.unwrap().iter();
+    let lines = lines.map(|one| one["source"]["line"].as_u64().unwrap());
+    (lines.collect(), text)
+}
+
+#[test]
+fn a_branch_that_could_not_avoid_the_end_is_not_blamed() {
+    let Some(clang) = clang() else { return };
+    let source = "\
+static int handler, level;
+_Noreturn void die(int code) {
+    if (handler + code > 1)
+        __builtin_trap();
+    level = 3;
+    __builtin_trap();
+}
+int check(int size) {
+    level = size * 2;
+    if (level > 4)
+        die(level);
+    return level;
+}
+void _start(void) {
+    for (int size = 0; size < 5; size++)
+        check(size);
+}
+";
+    let line_of = |text| line_of(source, text);
+    let (near, text) = why_trap(&clang, ("die", source));
+    // Both ways of the branch in `die` end the run, so the branch in `check` decided.
+    let decided = format!("the branch at die.c:{} in check", line_of("if (level > 4)"));
+    assert!(text.contains(&decided), "{text}");
+    assert!(text.contains("level = size * 2;"), "{text}");
+    // The end depends on that branch nevertheless.
+    assert!(near.contains(&line_of("if (handler + code > 1)")), "{text}");
+}
+
+#[test]
+fn the_nearest_lines_of_a_trap_begin_at_the_operator_that_trapped() {
+    let Some(clang) = clang() else { return };
+    let source = "\
+struct list { int *first; int length; };
+static int numbers[4];
+static struct list lists[2];
+static int which;
+void set(struct list *list, int length) {
+    list->first = numbers;
+    list->length = length;
+}
+void _start(void) {
+    set(&lists[0], 4);
+    lists[1].first = (int *)-64;
+    which = lists[0].length / 4;
+    struct list *list = &lists[which];
+    if (list->first)
+        list->first[0] = 1;
+    numbers[0] = 2;
+}
+";
+    let line_of = |text| line_of(source, text);
+    let (near, text) = why_trap(&clang, ("list", source));
+    // The wild pointer was read from the wrong list. The run ended before its node did.
+    for line in [
+        "which = lists[0].length / 4;",
+        "list->length = length;",
+        "struct list *list = &lists[which];",
+    ] {
+        assert!(near.contains(&line_of(line)), "{line} {text}");
     }
 }
 

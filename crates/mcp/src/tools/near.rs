@@ -54,6 +54,14 @@ const WIDTH: usize = 140;
 /// The maximum number of lines without executions between two lines of a range.
 const BETWEEN: u32 = 3;
 
+/// The places at which the search for the nearest lines starts.
+pub(super) struct Starts {
+    /// Executions.
+    pub at: Vec<String>,
+    /// Whether to start at the end of the run.
+    pub trap: bool,
+}
+
 /// The nearest lines, and other branches of their functions.
 #[derive(Default)]
 pub(super) struct Nearest {
@@ -75,14 +83,15 @@ impl Nearest {
     /// the chain itself. `after` is the number of lines that earlier answers showed.
     pub(super) fn find(
         asked: &Subject<'_>,
-        at: Vec<String>,
+        starts: Starts,
         shown: &BTreeSet<(String, u32)>,
         after: usize,
     ) -> Result<Self> {
         let session = asked.session()?;
         let enough = ENOUGH + after;
         let query = NearQuery {
-            at,
+            at: starts.at,
+            trap: starts.trap,
             enough: enough + shown.len(),
             named: NEAR + shown.len(),
         };

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::near::{Near, Nearest};
+use super::near::{Near, Nearest, Starts};
 use super::{Question, Subject, needs, next};
 use crate::answer::{BODY, Next, ToolResult, Totals, page};
 use crate::schemas;
@@ -162,19 +162,23 @@ impl Question for Arguments {
                 let mut times = Vec::from_iter(steps.chain(first).map(|place| place.t));
                 times.dedup();
                 times.truncate(BEHIND);
-                Self::decisions(asked, times, &kept)?
+                self.decisions(asked, times, &kept)?
             }
             _ => Vec::new(),
         };
-        // Without a step in the user's own code, also start from the branches and calls that led
-        // the run to its end. With such a step, the search finds them anyway, because the step
-        // depends on them.
-        if own_steps(&kept).next().is_none() {
-            starts.extend(kept.iter().flat_map(branches).take(STARTS));
+        // The end of a run depends on the branches and calls that led to it, whatever the chain
+        // follows. A chain without the user's own code may end at a decision of a library.
+        starts.extend(kept.iter().flat_map(branches).take(STARTS));
+        if behind.is_empty() && !kept.iter().any(|entry| own(&entry)) {
+            starts.extend(library_decision(&kept));
         }
         let starts = Vec::from_iter(starts.iter().map(|place| place.at.clone()));
         let near = match self.offset {
             0 if !starts.is_empty() => {
+                let starts = Starts {
+                    at: starts,
+                    trap: self.trap,
+                };
                 Nearest::find(asked, starts, &lines(&kept), self.nearest_after)?
             }
             _ => Nearest::default(),
@@ -344,8 +348,9 @@ impl Arguments {
     }
 
     /// Finds the decisions that caused blocks to be executed. Leaves out branches that the chain
-    /// shows.
+    /// shows, and other executions of the branch in question, which say the same about a loop.
     fn decisions(
+        &self,
         asked: &Subject<'_>,
         times: Vec<u64>,
         shown: &[WhyEntry],
@@ -354,13 +359,14 @@ impl Arguments {
             WhyEntry::End(end) => end.led.iter().map(|led| &led.place).collect(),
             entry => branches(entry),
         });
-        let led = BTreeSet::from_iter(led.map(|place| &place.at));
+        let mut known = BTreeSet::from_iter(led.map(WhyPlace::site));
+        known.extend(self.at.as_deref().map(site));
         let query = DecisionsQuery {
             times,
-            most: DECISIONS + led.len(),
+            most: DECISIONS + known.len(),
         };
         let mut all = asked.answered(|session| session.decisions(&query))?;
-        all.retain(|one| !led.contains(&one.place.at));
+        all.retain(|one| !known.contains(one.place.site()));
         all.truncate(DECISIONS);
         Ok(all)
     }
@@ -601,6 +607,11 @@ fn decided(decisions: &[WhyBranch]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Returns a position without its execution.
+fn site(at: &str) -> &str {
+    at.split_once('#').map_or(at, |(site, _)| site)
 }
 
 /// Returns the branches of the user's own code that led to the end of the run.
