@@ -315,10 +315,11 @@ impl<'l, 'p> Lines<'l, 'p> {
         let mut all = LineSteps::new(self.run, self.folded, stop, wanted)?;
         let mut is_passed = false;
         while let Some(found) = all.next()? {
-            if is_passed {
+            if is_passed || (found.time, found.op) < (step.time, step.op) {
                 return self.with_activation(found, entered).map(Some);
             }
-            is_passed = (found.time, found.op, found.line) == (step.time, step.op, step.line);
+            // Several lines may be reached at the same operator.
+            is_passed = found.line == step.line && found.op == step.op;
         }
         Ok(None)
     }

@@ -3,7 +3,7 @@
 use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_present::{StepScene, Style, shell_word};
 use afterimage_profile::location::{Form, Place, form, split_occurrence};
-use afterimage_profile::{Line, OwnFunctions, Resolver};
+use afterimage_profile::{Line, OwnFunctions, Resolver, Source};
 use afterimage_program::{InlinedFrame, NameError, Names, SourceMap};
 use afterimage_replay::RecordingError;
 use afterimage_replay::steps::Operators;
@@ -55,14 +55,32 @@ pub(crate) fn calls_ahead(
     text: &str,
     offset: OrigOffset,
 ) -> usize {
+    let line = line_named(resolver, text);
+    line.map_or(0, |line| calls_within(&source.inlined_frames(offset), line))
+}
+
+/// Returns the line whose arrival a text names, without a column.
+pub(crate) fn line_named(resolver: &Resolver<'_>, text: &str) -> Option<Line> {
     let place = split_occurrence(text).map_or(text, |split| split.0);
     if !matches!(form(place), Form::Line { column: None, .. }) {
-        return 0;
+        return None;
     }
-    match resolver.location(place).map(|found| found.place) {
-        Ok(Place::Line(line, _)) => calls_within(&source.inlined_frames(offset), line),
-        _ => 0,
+    match resolver.location(place).ok()?.place {
+        Place::Line(line, _) => Some(line),
+        _ => None,
     }
+}
+
+/// Returns the frames at an operator, the innermost first, without the calls that are not entered
+/// yet.
+pub(crate) fn frames_around(
+    source: &dyn Source,
+    offset: OrigOffset,
+    ahead: usize,
+) -> Vec<InlinedFrame> {
+    let mut frames = source.inlined_frames(offset);
+    frames.drain(..ahead.min(frames.len().saturating_sub(1)));
+    frames
 }
 
 /// Returns the number of frames inside of the frame that is at a line. The frames are those at an

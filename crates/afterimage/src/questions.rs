@@ -508,8 +508,8 @@ impl Session {
         })
     }
 
-    /// Returns the moment to which a move leads, by lines or by writes. Builds the path and the values only if
-    /// stretches of the run do not suffice.
+    /// Returns the moment to which a move leads, by lines or by writes. Builds the path and the
+    /// values only if stretches of the run do not suffice.
     ///
     /// # Errors
     /// If the run has no such moment, or the recording is damaged.

@@ -22,7 +22,7 @@ use crate::Session;
 use crate::early::{Early, Failure, early};
 use crate::ended::{place_of_end, results};
 use crate::explain::Scene;
-use crate::named::calls_ahead;
+use crate::named::{calls_ahead, frames_around};
 use crate::source::is_library;
 use crate::steps::follow;
 
@@ -514,9 +514,8 @@ impl StateContext<'_, '_> {
             program: self.session.program(),
             name: &name,
         };
-        let mut within = self.source.inlined_frames(activation.offset);
         let ahead = if number == 0 { self.ahead } else { 0 };
-        within.drain(..ahead.min(within.len().saturating_sub(1)));
+        let mut within = frames_around(self.source, activation.offset, ahead);
         let position = match within.first() {
             Some(frame) if ahead > 0 => frame.location,
             _ => (self.position)(activation.function, activation.op)?,
@@ -527,7 +526,8 @@ impl StateContext<'_, '_> {
             (self.names.function(activation.function), position),
         );
         let around = position.filter(|at| !self.folded.shows(at.file));
-        let around = around.and_then(|_| self.folded.around(activation.offset).into_iter().next());
+        let outer = within.iter().skip(1).filter_map(|frame| frame.location);
+        let around = around.and_then(|_| outer.clone().find(|at| self.folded.shows(at.file)));
         let whole = within.pop();
         let line = position.map(|position| self.source.line(position));
         let line_at = |inner: usize, at: Option<Location>| match inner {
@@ -555,9 +555,12 @@ impl StateContext<'_, '_> {
             _ if !is_told => Ok(Vec::new()),
             Ok(known) => {
                 let mut found = variables(known, &moment, &Limits::default(), written)?;
-                if let (Ok(shown), 1..) = (&mut found, ahead) {
-                    let open = open_calls as u32;
-                    shown.retain(|variable| variable.calls <= open);
+                if ahead > 0
+                    && let Ok(shown) = &mut found
+                {
+                    // Names still refer to the variables of the calls that are not entered yet, so
+                    // a variable that one of these hides keeps its mark.
+                    shown.retain(|variable| variable.calls as usize <= open_calls);
                 }
                 found
             }

@@ -18,11 +18,10 @@ export function graph(shape, blocks, edges, open) {
   const taken = new Map(edges.map((row) => [row.edge, row.count]));
   const inside = shape.blocks.filter((/** @type {any} */ one) => one.kind !== "exit");
   const shown = { ...shape, inside, counts, taken, most: Math.max(1, ...blocks.map((row) => row.count)), file: counts.get(shape.root)?.source?.file, open };
-  const list = table(shown);
-  if (inside.length > MOST) return h("div", null, h("p.note", null, `A picture shows at most ${MOST} blocks, so this is a table.`), list);
+  if (inside.length > MOST) return h("div", null, h("p.note", null, `A picture shows at most ${MOST} blocks, so this is a table.`), table(shown));
   const drawn = picture(shown);
   const holder = h("div", null, drawn);
-  return h("div", null, h("div.over", null, choice("Form", [["graph", "Graph"], ["table", "Table"]], "graph", (form) => holder.replaceChildren(form === "graph" ? drawn : list))), holder);
+  return h("div", null, h("div.over", null, choice("Form", [["graph", "Graph"], ["table", "Table"]], "graph", (form) => holder.replaceChildren(form === "graph" ? drawn : table(shown)))), holder);
 }
 
 /** Returns the line of a block, if known. Lines of inlined code are in other files. @param {any} row @param {string} own */

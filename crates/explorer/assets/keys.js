@@ -9,7 +9,7 @@ import { move } from "./source.js";
 /** @type {[string, [string, string][]][]} */
 const KEYS = [
   ["Move by line", [["n", "next line, over calls"], ["s", "next line, into calls"], ["f", "out: where the call returns"], ["N  S  F", "the same, backwards"]]],
-  ["Move by execution", [["c", "next execution of the line"], ["C", "previous execution"], ["w", "next write of the variable"], ["W", "previous write"]]],
+  ["Move by execution", [["c", "next execution of the line"], ["C", "previous execution"], ["w", "next write or value of the variable"], ["W", "previous write or value"]]],
   ["Look", [["u  d", "up to the caller, down to the callee"], ["y", "why: where the variable's value came from"], ["v", "the variables, then ↑ ↓ and Enter"], ["↑  ↓", "lines of source, steps of why"], ["Home  End", "where the run began and ended"], ["Alt ←", "back"]]],
   ["Go", [["/", "search, or go to a moment"], ["1 … 6", "the views"], ["o", "the output, then the arrow keys and Enter"], ["b", "a note about this moment"], [".", "copy the command that opens this place"], ["?", "this list"]]],
   ["Timeline", [["+  -", "zoom"], ["←  →", "move"], ["0", "the whole run"], ["r", "make the visible part the range"]]],

@@ -51,7 +51,7 @@ export const step = (by, back) => moved(async () => {
 function stepFrom(step, reverse) {
   const own = frame();
   // A step out leaves the frame that the user chose.
-  const out = step === "out" && own?.key === focus.frame;
+  const out = step === "out" && own && own.key === focus.frame;
   return ["step", { ...(out && own.number > 0 ? { at: `t=${own.t}`, offset: own.offset } : { at: focus.at }), ahead: (out && own.inside) || undefined, step, reverse }];
 }
 
@@ -206,7 +206,7 @@ export const variable = () => /** @type {HTMLElement | null | undefined} */ (doc
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
   const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: frame()?.number ?? 0, reverse: step < 0 }).catch((error) => {
-    if (!/, not in memory/.test(String(error.message))) throw error;
+    if (!/not in memory/.test(String(error.message))) throw error;
   });
   if (!answer) return other(step, name);
   const { moment } = answer.doc;

@@ -15,7 +15,11 @@ export function dock(into) {
   body = h("div.body", null);
   fill(into, h("div.head", null, h("h2", null, "State"), choice("What to show", [["variables", "Variables"], ["memory", "Memory"]], tab, (value) => { tab = value; show(); })), body);
   onmoment(show);
-  follow((now, before) => { if (now.at === before.at && (now.frame !== before.frame || now.about !== before.about)) show(); });
+  follow((now, before) => {
+    if (now.at !== before.at) return;
+    if (now.frame !== before.frame) show();
+    for (const row of body.querySelectorAll("[data-variable]")) row.classList.toggle("on", now.about === `var:${/** @type {HTMLElement} */ (row).dataset.variable}`);
+  });
   show();
 }
 

@@ -99,8 +99,8 @@ pub struct CallLines {
 
 impl CallLines {
     /// Finds the lines. `operators` are all operators of a function with their positions, and
-    /// `source` is the source map that provided the positions. O(operators + inlined calls ·
-    /// depth).
+    /// `source` is the source map that provided the positions. O(operators · depth +
+    /// inlined calls).
     pub fn of(operators: &[OperatorCount], source: &dyn Source) -> Self {
         let Some(first) = operators.first() else {
             return Self::default();
@@ -285,27 +285,26 @@ pub fn arrivals(
         let rounds = Components::compute(&Adjacency::new(function.cfg.blocks.len(), pairs));
         let is_round =
             |from: BlockId, to: BlockId| rounds.of(from.index()) == rounds.of(to.index());
-        // Whether the loops have operators with lines of their own, and operators without.
-        let mut shown: HashMap<_, (bool, bool)> = HashMap::new();
-        for &(_, from, to, _) in staying
+        let looping = staying
             .iter()
-            .filter(|(_, from, to, _)| is_round(*from, *to))
-        {
-            let (own, others) = shown.entry(rounds.of(to.index())).or_default();
-            for block in [from, to] {
-                let ops = &function.cfg.blocks[block].ops;
-                let ops = &operators[ops.start.index()..ops.end.index()];
-                for operator in ops.iter().filter(|operator| operator.is_step()) {
-                    match source.shows_own_line(operator.offset) {
-                        Some(true) => *own = true,
-                        Some(false) => *others = true,
-                        None => {}
-                    }
+            .filter(|(_, from, to, _)| is_round(*from, *to));
+        let looping: HashSet<BlockId> = looping.flat_map(|&(_, from, to, _)| [from, to]).collect();
+        // The loops with operators that have a shown line, and those with operators that do not.
+        let (mut shown, mut hidden) = (HashSet::new(), HashSet::new());
+        for block in looping {
+            let ops = &function.cfg.blocks[block].ops;
+            let ops = &operators[ops.start.index()..ops.end.index()];
+            for operator in ops.iter().filter(|operator| operator.is_step()) {
+                match source.shows_own_line(operator.offset) {
+                    Some(true) => drop(shown.insert(rounds.of(block.index()))),
+                    Some(false) => drop(hidden.insert(rounds.of(block.index()))),
+                    None => {}
                 }
             }
         }
         for (edge, from, to, back) in staying {
-            let is_hidden = shown.get(&rounds.of(to.index())) == Some(&(false, true));
+            let round = rounds.of(to.index());
+            let is_hidden = hidden.contains(&round) && !shown.contains(&round);
             if back && is_round(from, to) && !is_hidden {
                 arrive(ends[to].and_then(|to| to.first), Arrival::Over(edge));
             }

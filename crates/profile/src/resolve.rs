@@ -227,21 +227,21 @@ impl<'a> Resolver<'a> {
         if !is_nothing {
             let mut operators = found?.unwrap_or_default();
             if column.is_none() {
-                self.add_inlined(file, number, &mut operators)?;
+                let inlined = self.inlined(file, number, &operators);
+                operators.extend(inlined);
             }
             return Ok(Place::Line(Line { file, number }, operators));
+        }
+        if column.is_none() {
+            let operators = self.inlined(file, number, &[]);
+            if !operators.is_empty() {
+                return Ok(Place::Line(Line { file, number }, operators));
+            }
         }
         if column.is_none()
             && let Some(place) = self.declared(file, number)?
         {
             return Ok(place);
-        }
-        let mut operators = Vec::new();
-        if column.is_none() {
-            self.add_inlined(file, number, &mut operators)?;
-        }
-        if !operators.is_empty() {
-            return Ok(Place::Line(Line { file, number }, operators));
         }
         if let [first, others @ ..] = &self.source.inlined_at(file, number, column)[..] {
             return match others {
@@ -270,23 +270,19 @@ impl<'a> Resolver<'a> {
         .into())
     }
 
-    /// Adds the first instructions of the calls that were inlined on a line, in functions where the
-    /// line has no other code.
-    fn add_inlined(
-        &self,
-        file: FileId,
-        number: u32,
-        operators: &mut Vec<(FuncId, OpId)>,
-    ) -> Result<(), ResolveError> {
-        let with_code: BTreeSet<FuncId> = operators.iter().map(|(function, _)| *function).collect();
-        for start in self.source.inlined_at(file, number, None) {
-            if let Ok(Place::Operator(function, op)) = self.first_from(start)
-                && !with_code.contains(&function)
-            {
-                operators.push((function, op));
-            }
-        }
-        Ok(())
+    /// Returns the first instructions of the calls that were inlined on a line, in functions where
+    /// the line has no code of its own. `own` are the line's own instructions.
+    fn inlined(&self, file: FileId, number: u32, own: &[(FuncId, OpId)]) -> Vec<(FuncId, OpId)> {
+        let starts = self.source.inlined_at(file, number, None).into_iter();
+        let is_without_code = |start: &OrigOffset| {
+            let function = self.program.function_at(*start);
+            function.is_some_and(|function| own.iter().all(|(other, _)| *other != function.id))
+        };
+        let first = |start| match self.first_from(start) {
+            Ok(Place::Operator(function, op)) => Some((function, op)),
+            _ => None,
+        };
+        starts.filter(is_without_code).filter_map(first).collect()
     }
 
     /// Returns the function that is declared on a line.

@@ -7,6 +7,7 @@ use afterimage_replay::state::{Activation, Call, calls};
 use anyhow::Result;
 
 use super::{Debugger, Position};
+use crate::named::frames_around;
 use crate::source::is_library;
 
 /// A frame of the stack: an activation, or a function that was inlined into its code.
@@ -89,8 +90,7 @@ impl Debugger<'_> {
     ) {
         let source = self.program.source;
         let function_name = self.program.names.function(call.function);
-        let mut found = source.inlined_frames(offset);
-        found.drain(..found.len().saturating_sub(1).min(ahead as usize));
+        let mut found = frames_around(source, offset, ahead as usize);
         let outermost = found.pop();
         let is_shown = |at: Location| self.folded.shows(at.file);
         let count = found.len() as u32;

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Session;
 use crate::error::QuestionError;
-use crate::named::{NamedProgram, calls_ahead, calls_within, with_names};
+use crate::named::{NamedProgram, calls_within, frames_around, line_named, with_names};
 
 pub use frames::StackFrame;
 pub use inspect::{Inspection, Near};
@@ -237,8 +237,8 @@ impl<'a> Debugger<'a> {
             return Ok(position);
         }
         let (_, offset) = self.place(position)?;
-        let resolver = self.program.resolver();
-        let ahead = calls_ahead(&resolver, self.program.source, text, offset) as u32;
+        let line = line_named(&self.program.resolver(), text);
+        let ahead = line.map_or(0, |line| self.ahead(offset, line));
         Ok(Position { ahead, ..position })
     }
 
@@ -368,8 +368,7 @@ impl<'a> Debugger<'a> {
         if ahead == 0 {
             return self.own_frames(offset);
         }
-        let mut frames = self.program.source.inlined_frames(offset);
-        frames.drain(..frames.len().saturating_sub(1).min(ahead as usize));
+        let mut frames = frames_around(self.program.source, offset, ahead as usize);
         let whole = frames.pop();
         frames.retain(|frame| frame.location.is_some_and(|at| self.folded.shows(at.file)));
         frames.extend(whole);

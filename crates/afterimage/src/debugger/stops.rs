@@ -8,7 +8,7 @@ use std::str::FromStr;
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_profile::Line;
 use afterimage_profile::location::{Place, number};
-use afterimage_program::Location;
+use afterimage_program::{FileId, Location, SourceMap};
 use afterimage_replay::state::{Condition, Variables};
 use afterimage_replay::steps::Range;
 use afterimage_replay::whole_path::{ArrivalTimes, FileSegments};
@@ -150,6 +150,15 @@ pub struct RunTo {
     pub unknown: u64,
     /// The reason why the condition had no value in the last of these executions.
     pub why_unknown: Option<String>,
+}
+
+/// Returns the lines of a file with code, ascending, including lines whose calls were all inlined.
+fn with_code(source: &SourceMap<'_>, file: FileId) -> Vec<u32> {
+    let mut lines = source.lines_of(file);
+    lines.extend(source.lines_of_inlined(file));
+    lines.sort_unstable();
+    lines.dedup();
+    lines
 }
 
 impl<'a> StopPoint<'a> {
@@ -302,9 +311,8 @@ impl<'a> Debugger<'a> {
     fn line_point(&self, path: &str, line: u32) -> Result<Place> {
         let source = self.program.source;
         let file = source.find_file(path)?;
-        let mut lines = source.lines_of(file);
+        let mut lines = with_code(source, file);
         lines.retain(|other| *other >= line);
-        lines.sort_unstable();
         let resolver = self.program.resolver();
         let full = source.path(file);
         let mut error = None;
@@ -328,10 +336,8 @@ impl<'a> Debugger<'a> {
     ) -> Result<Vec<u32>> {
         let source = self.program.source;
         let file = source.find_file(path)?;
-        let mut found = source.lines_of(file);
+        let mut found = with_code(source, file);
         found.retain(|line| lines.contains(line));
-        found.sort_unstable();
-        found.dedup();
         Ok(found)
     }
 

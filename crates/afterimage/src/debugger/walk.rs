@@ -599,7 +599,9 @@ impl<'a> Debugger<'a> {
         };
         let behind = self.canonical(prologue.behind(entered))?;
         if (behind.time, behind.op) > (position.time, position.op) {
-            return Ok(behind);
+            let (_, offset) = self.place(behind)?;
+            let ahead = self.ahead(offset, step.line);
+            return Ok(Position { ahead, ..behind });
         }
         Ok(position)
     }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Session;
-use crate::named::{NamedProgram, calls_ahead, with_names};
+use crate::named::{NamedProgram, calls_ahead, frames_around, with_names};
 
 /// Asks for the name of a moment, and for the arrival at its line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,26 +87,28 @@ impl MomentQuery {
             let place = op
                 .or(first)
                 .and_then(|op| operators.get(op.as_u32() as usize));
-            let ahead = match (ahead, place.filter(|_| at.op.is_some())) {
+            // An offset names another operator than the text.
+            let asked = place.filter(|_| at.op.is_some() && self.offset.is_none());
+            let ahead = match (ahead, asked) {
                 (Some(ahead), _) => ahead,
                 (None, Some(place)) => {
                     calls_ahead(&program.resolver(), program.source, &self.at, place.offset)
                 }
                 (None, None) => 0,
             };
-            let location = match place {
-                Some(place) if ahead > 0 => {
-                    let frames = program.source.inlined_frames(place.offset);
-                    frames.get(ahead).and_then(|frame| frame.location)
-                }
-                place => place.and_then(|place| place.position),
+            let frames = place.map(|place| frames_around(program.source, place.offset, ahead));
+            let frames = frames.unwrap_or_default();
+            let location = match frames.first() {
+                Some(frame) if ahead > 0 => frame.location,
+                _ => place.and_then(|place| place.position),
             };
             let line = location.map(|at| program.source.line(at));
             let folded = session.folded(program.source);
             let hidden = location.filter(|at| !folded.shows(at.file));
-            let around = hidden
-                .and(place)
-                .and_then(|place| folded.around(place.offset).into_iter().next());
+            let around = hidden.and_then(|_| {
+                let mut outer = frames.iter().skip(1).filter_map(|frame| frame.location);
+                outer.find(|at| folded.shows(at.file))
+            });
             let arrival = match (location, op.or(first)) {
                 (Some(location), Some(op)) => arrival(
                     &program,

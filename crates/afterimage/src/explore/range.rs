@@ -23,6 +23,8 @@ pub(super) fn bound(
     bounds: &Bounds,
     document: &mut SourceDocument,
 ) -> Result<()> {
+    let rows = document.lines.iter();
+    let executed = Vec::from_iter(rows.map(|row| row.count > Some(0) || row.instructions > 0));
     let (window, counts) = arrivals(session, bounds, document)?;
     let mut instructions: HashMap<u32, u64> = HashMap::new();
     let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
@@ -60,8 +62,8 @@ pub(super) fn bound(
             Ok(())
         },
     )?;
-    for line in &mut document.lines {
-        line.elsewhere = line.count == Some(0) && line.instructions > 0;
+    for (line, executed) in document.lines.iter_mut().zip(executed) {
+        line.elsewhere = line.count == Some(0) && executed;
         line.instructions = instructions.remove(&line.line).unwrap_or(0);
         line.branches = branches.remove(&line.line).unwrap_or_default();
     }

@@ -90,7 +90,7 @@ impl StepQuery {
         let known = if activation == 0 {
             from
         } else {
-            let (frames, _) = debugger.stack(from, activation + 1)?;
+            let (frames, _) = debugger.stack(from, activation.saturating_add(1))?;
             let mut frames = frames.iter();
             let frame = frames.find(|frame| frame.number == activation);
             frame.context("there is no such activation")?.position()

@@ -76,6 +76,20 @@ struct InlinedCall {
     call: Option<Location>,
 }
 
+impl Subprograms {
+    fn calls_by_line(&self) -> &HashMap<(FileId, u32), Vec<u32>> {
+        self.calls_by_line.get_or_init(|| {
+            let mut by_line: HashMap<(FileId, u32), Vec<u32>> = HashMap::new();
+            for (index, call) in (0..).zip(&self.calls) {
+                if let Some(at) = call.call {
+                    by_line.entry((at.file, at.line)).or_default().push(index);
+                }
+            }
+            by_line
+        })
+    }
+}
+
 impl SourceMap<'_> {
     /// Returns the functions that contain the code at an offset. The innermost inlined function is
     /// first, and the function that the module defines is last. If the functions are unknown, the
@@ -158,20 +172,12 @@ impl SourceMap<'_> {
     }
 
     /// Returns the starts, ascending, of the outermost calls that were inlined on a line or in one
-    /// of its columns. After the first query, takes O(calls on the line ·
-    /// log functions).
+    /// of its columns. After the first query, takes O(calls on the
+    /// line · log functions).
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let all = self.subprograms();
-        let by_line = all.calls_by_line.get_or_init(|| {
-            let mut by_line: HashMap<(FileId, u32), Vec<u32>> = HashMap::new();
-            for (index, call) in (0..).zip(&all.calls) {
-                if let Some(at) = call.call {
-                    by_line.entry((at.file, at.line)).or_default().push(index);
-                }
-            }
-            by_line
-        });
-        let here = by_line.get(&(file, line)).map_or(&[][..], Vec::as_slice);
+        let here = all.calls_by_line().get(&(file, line));
+        let here = here.map_or(&[][..], Vec::as_slice);
         let function_of = |index: u32| {
             let start = all.calls[index as usize].range.start;
             all.at(start).map(|function| function.range.start)
@@ -196,6 +202,13 @@ impl SourceMap<'_> {
         starts.sort_unstable();
         starts.dedup();
         starts
+    }
+
+    /// Returns the lines of a file on which calls were inlined, in any order.
+    pub fn lines_of_inlined(&self, file: FileId) -> Vec<u32> {
+        let lines = self.subprograms().calls_by_line().keys();
+        let own = lines.filter(|(other, _)| *other == file);
+        own.map(|(_, line)| *line).collect()
     }
 
     /// Returns the functions that the linker removed because nothing calls them, by name and

@@ -167,8 +167,13 @@ impl LineTables {
             match before.replace(block) {
                 Some(before) => match table.between(before, block) {
                     Ok(lines) => arrived.extend(lines.into_iter().flat_map(|lines| lines.iter())),
-                    // Only one of two edges between the blocks is an arrival.
-                    Err(_) => arrived.extend(table.over[&(before, block)].iter()),
+                    // Only one of two ways between the blocks is an arrival.
+                    Err(_) => {
+                        let over = table.over.get(&(before, block));
+                        let caught = table.caught.get(&block).and_then(Option::as_ref);
+                        let lines = over.into_iter().chain(caught);
+                        arrived.extend(lines.flat_map(|lines| lines.iter()));
+                    }
                 },
                 None => arrived.extend(table.entered.get(&block).into_iter().flatten()),
             };
