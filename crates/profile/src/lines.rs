@@ -29,9 +29,9 @@
 //! Then the instructions of the inlined calls count as its code there, in addition to their own
 //! lines: control arrives at the line when it comes to such an instruction from an instruction
 //! outside of the line's inlined calls. It then also arrives at such lines of calls further inside,
-//! and at the line of the instruction itself. An optimiser may mix the code of an inlined call with
-//! other code, so control may arrive several times during one call. [`CallLines`] finds these
-//! lines.
+//! and at the line of the instruction itself, if the debug information gives it one. An optimiser
+//! may mix the code of an inlined call with other code, so control may arrive several times during
+//! one call. [`CallLines`] finds these lines.
 //!
 //! `gcov` counts in the same way, with four exceptions. It counts blocks, not arrivals. If a block
 //! returns to a line, for example after call arguments on separate lines, `gcov` counts the line
@@ -209,6 +209,11 @@ pub fn arrivals(
     let mut arrive = |line: Option<Line>, arrival| {
         arrivals.extend(line.map(|line| (line, arrival)));
     };
+    let has_line = |op: OpId| {
+        source
+            .shows_own_line(operators[op.index()].offset)
+            .is_some()
+    };
     let mut ends = SecondaryMap::<BlockId, Option<Ends>>::with_capacity(function.cfg.blocks.len());
     for (id, block) in code_blocks(function) {
         let operators = &operators[block.ops.start.index()..block.ops.end.index()];
@@ -225,7 +230,7 @@ pub fn arrivals(
                 arrive(Some(call), Arrival::At(operator.op));
             }
             before = operator.op;
-            if line != last || !entered.is_empty() {
+            if line != last || !entered.is_empty() && has_line(operator.op) {
                 arrive(line, Arrival::At(operator.op));
             }
             is_one &= line == last;
@@ -265,13 +270,14 @@ pub fn arrivals(
         for &call in entered {
             arrive(Some(call), Arrival::Over(edge));
         }
+        let enters = !entered.is_empty() && has_line(to.ops[0]);
         match from.filter(|from| from.last == to.first) {
             Some(from) => {
                 if from.is_one && to.is_one {
-                    let back = back && entered.is_empty();
+                    let back = back && !enters;
                     staying.push((edge, transfer.from, target, back));
                 }
-                if !entered.is_empty() {
+                if enters {
                     arrive(to.first, Arrival::Over(edge));
                 }
             }

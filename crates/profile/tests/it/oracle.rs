@@ -395,6 +395,7 @@ impl Naive {
         &self,
         sums: &mut BTreeMap<Line, (u64, u64)>,
         calls: impl Fn(OrigOffset) -> Vec<Line>,
+        source: &LineTable,
     ) {
         let mut before = None;
         let mut left = Vec::new();
@@ -408,6 +409,7 @@ impl Naive {
                 }
                 left = here;
             }
+            enters &= source.locate(now.offset).is_some();
             if let Some(line) = now.line {
                 let sum = sums.entry(line).or_default();
                 sum.0 += u64::from(!now.passed && (now.arrives || enters || before != Some(line)));
@@ -560,7 +562,7 @@ fn check(bytes_of_choices: &[u8]) {
                 }
             }
         }
-        naive.lines(&mut lines, calls);
+        naive.lines(&mut lines, calls, &source);
         for step in &naive.trace {
             *executed.entry(step.offset).or_default() += u64::from(step.executed);
         }
