@@ -8,6 +8,19 @@ const short = new Map();
 /** Returns the name as people write it, if known. @param {string} name */
 export const plain = (name) => short.get(name) ?? name;
 
+/** Returns the last part of a long name, as in `…::parse_line`. @param {string} name */
+export function brief(name) {
+  const text = plain(name);
+  let [depth, last] = [0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === "<") depth += 1;
+    else if (text[at] === ">") depth = Math.max(0, depth - 1);
+    // The arguments of a generic function belong to its name.
+    else if (!depth && text.startsWith("::", at) && text[at + 2] !== "<") last = at + 2;
+  }
+  return last && text.length > 24 ? `…::${text.slice(last)}` : text;
+}
+
 /** Returns the parts of a name, with allowed line breaks between them, as in `bank::main`. @param {string} name */
 const parts = (name) => plain(name).split(/(?<=::)/).flatMap((part, index) => (index ? [h("wbr", null), part] : [part]));
 

@@ -3,7 +3,7 @@ import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading } from "./dom.js";
 import { deeper, focus, follow, frame, frames, go, goto, known, lineOf, onmoment } from "./focus.js";
 import { say, write } from "./moves.js";
-import { plain } from "./names.js";
+import { brief, plain } from "./names.js";
 
 let tab = "variables";
 let library = false;
@@ -53,7 +53,7 @@ function stack() {
     const given = parameters(one).map(([name, value]) => `${name}=${short(value) || "?"}`).join(", ");
     const inlined = one.key.includes(".");
     list.append(h("li", null, h("button.frame", { type: "button", "data-frame": one.key, "aria-current": one.key === own?.key ? "true" : null, title: `${one.name}(${given})${inlined ? `, inlined in ${one.function.name}` : ""}`, onclick: () => go({ frame: one.key }) },
-      h("span.number", null, inlined ? "" : one.number), h("span.name", null, short(plain(one.name), 60), given && h("span.soft", null, `(${short(given, 60)})`), inlined && h("span.soft.inlined", null, " inlined")), h("span.where", null, where))));
+      h("span.number", null, inlined ? "" : one.number), h("span.name", null, short(brief(one.name), 60), given && h("span.soft", null, `(${short(given, 60)})`), inlined && h("span.soft.inlined", null, " inlined")), h("span.where", null, where))));
   }
   if (hidden || library) list.append(h("li", null, h("button.quiet", { type: "button", onclick: () => { library = !library; show(); } }, library ? "Fold library code" : `${grouped(hidden)} in library code`)));
   if (open > activations) list.append(h("li", null, h("button.quiet.deeper", { type: "button", onclick: () => deeper().catch((error) => { if (!(error instanceof Superseded)) say(error.message); }) }, `${grouped(activations)} of ${grouped(open)} activations: show more`)));
