@@ -216,6 +216,13 @@ impl<'a> Resolver<'a> {
     /// previous instruction.
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
+        // Finding out why a line has no code takes long.
+        if column.is_none() && self.source.lines_of(file).binary_search(&number).is_err() {
+            let operators = self.inlined(file, number, &[]);
+            if !operators.is_empty() {
+                return Ok(Place::Line(Line { file, number }, operators));
+            }
+        }
         let found = self.of_line(file, number, column);
         let is_nothing = matches!(
             found,
@@ -273,16 +280,27 @@ impl<'a> Resolver<'a> {
     /// Returns the first instructions of the calls that were inlined on a line, in functions where
     /// the line has no code of its own. `own` are the line's own instructions.
     fn inlined(&self, file: FileId, number: u32, own: &[(FuncId, OpId)]) -> Vec<(FuncId, OpId)> {
-        let starts = self.source.inlined_at(file, number, None).into_iter();
-        let is_without_code = |start: &OrigOffset| {
-            let function = self.program.function_at(*start);
-            function.is_some_and(|function| own.iter().all(|(other, _)| *other != function.id))
-        };
-        let first = |start| match self.first_from(start) {
-            Ok(Place::Operator(function, op)) => Some((function, op)),
-            _ => None,
-        };
-        starts.filter(is_without_code).filter_map(first).collect()
+        let starts = self.source.inlined_at(file, number, None);
+        let function_at = |start: &OrigOffset| self.program.function_at(*start);
+        let mut found = Vec::new();
+        let mut body = Vec::new();
+        for starts in starts.chunk_by(|a, b| {
+            function_at(a).map(|function| function.id) == function_at(b).map(|function| function.id)
+        }) {
+            let Some(function) = starts.first().and_then(function_at) else {
+                continue;
+            };
+            let has_code = own.iter().any(|(other, _)| *other == function.id);
+            if has_code || decode(self.program, self.module, function, &mut body).is_err() {
+                continue;
+            }
+            for start in starts {
+                let from = body.partition_point(|op| op.offset < *start);
+                let first = (from..body.len()).find(|&op| body[op].instruction);
+                found.extend(first.map(|op| (function.id, OpId::from_u32(op as u32))));
+            }
+        }
+        found
     }
 
     /// Returns the function that is declared on a line.
