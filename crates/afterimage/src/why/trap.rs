@@ -237,7 +237,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// What a branch decided, the least first.
+/// The importance of a branch for the end of the run, ascending.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Decides {
     /// Nothing that the user's own code computed.

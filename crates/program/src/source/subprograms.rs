@@ -172,8 +172,10 @@ impl SourceMap<'_> {
     }
 
     /// Returns the starts, ascending, of the outermost calls that were inlined on a line or in one
-    /// of its columns. After the first query, takes O(calls on the
-    /// line · log functions).
+    /// of its columns.
+    ///
+    /// The first call reads the debugging information entries. Later calls take O(calls on the line
+    /// · log functions).
     pub fn inlined_at(&self, file: FileId, line: u32, column: Option<u32>) -> Vec<OrigOffset> {
         let all = self.subprograms();
         let here = all.calls_by_line().get(&(file, line));
