@@ -237,7 +237,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// The importance of a branch for the end of the run, ascending.
+/// What a branch decided, from the least important to the most.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Decides {
     /// Nothing that the user's own code computed.
