@@ -13,14 +13,30 @@ export const wrong = [];
 /** Starts Chromium. @param {string} executablePath */
 export const start = (executablePath) => chromium.launch({ executablePath, args: ["--no-sandbox"] });
 
-/** Runs in the page before its own scripts: remembers when the last input came, and when the page first said how the run ended. */
+/**
+ * Runs in the page before its own scripts. Remembers when the page first said how the run ended, when the last input came, and when its answers were painted: right
+ * after the first of six frames in which nothing waits, because an answer may lead to the next question.
+ */
 function remember() {
   const look = () => {
     if (document.querySelector(".part-ended .card")) window.usable = performance.now();
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
-  const hear = (event) => { window.lastInput = event.timeStamp; };
+  const hear = (event) => {
+    const begun = window.lastInput = event.timeStamp;
+    window.lastPainted = 0;
+    let [calm, painted] = [0, 0];
+    const frame = () => {
+      if (begun !== window.lastInput) return;
+      if (window.afterimage?.busy() || document.querySelector(".loading, .waits")) calm = 0;
+      else calm += 1;
+      if (calm === 1) setTimeout(() => { painted = performance.now(); });
+      if (calm > 6) window.lastPainted = painted;
+      else requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  };
   for (const kind of ["pointerdown", "pointerup", "keydown", "hashchange"]) window.addEventListener(kind, hear, true);
 }
 
@@ -45,16 +61,12 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   return page;
 }
 
-/**
- * Waits until all questions are answered and the answers are painted. Gives when that was, by the page's clock: right after the first of six frames in which nothing
- * waits, because an answer may lead to the next question.
- */
+/** Waits until nothing has waited for six frames. Gives when the first of them was painted, by the page's clock. */
 export async function settled(page) {
   return page.evaluate(() => new Promise((done) => {
     let [calm, painted] = [0, 0];
     const frame = () => {
-      if (window.afterimage?.busy() || document.querySelector(".loading, .waits")) calm = 0;
-      else calm += 1;
+      calm = window.afterimage?.busy() || document.querySelector(".loading, .waits") ? 0 : calm + 1;
       if (calm === 1) setTimeout(() => { painted = performance.now(); });
       if (calm > 6) done(painted);
       else requestAnimationFrame(frame);
@@ -71,11 +83,14 @@ export class Times {
   /** Does something, and takes the time from its last input until the page is painted. */
   async of(page, kind, act) {
     await act();
-    const painted = await settled(page);
-    const begun = await page.evaluate(() => window.lastInput);
+    await settled(page);
+    const took = await page.evaluate(async () => {
+      while (!window.lastPainted) await new Promise(requestAnimationFrame);
+      return window.lastPainted - window.lastInput;
+    });
     const kept = this.kinds.get(kind);
-    if (kept) kept.push(painted - begun);
-    else this.kinds.set(kind, [painted - begun]);
+    if (kept) kept.push(took);
+    else this.kinds.set(kind, [took]);
   }
 
   all() { return [...this.kinds.values()].flat(); }

@@ -21,7 +21,7 @@ enum Kind {
     Line(String),
     Function,
     Operator,
-    Memory,
+    Data,
 }
 
 impl Kind {
@@ -30,7 +30,7 @@ impl Kind {
             Self::Line(_) => "breakpoint",
             Self::Function => "function breakpoint",
             Self::Operator => "instruction breakpoint",
-            Self::Memory => "data breakpoint",
+            Self::Data => "data breakpoint",
         }
     }
 }
@@ -340,24 +340,12 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     }
 
     pub(crate) fn set_data(&mut self, wanted: SetOthers) -> Result<Value> {
-        self.points.remove(&Kind::Memory);
+        self.points.remove(&Kind::Data);
         let mut set = Vec::new();
         for one in &wanted.breakpoints {
-            let found = match (data_range(&one.data_id), access(one.access_type.as_deref())) {
-                (_, Err(error)) => Err(error),
-                (Some((address, bytes, name)), Ok(access)) => {
-                    let at = StopAt::Memory {
-                        access,
-                        memory: 0,
-                        address,
-                        bytes,
-                    };
-                    Ok(self.set(Kind::Memory, name, &at, one))
-                }
-                (None, _) => Err(anyhow!(
-                    "{:?} is not a dataId of dataBreakpointInfo",
-                    one.data_id
-                )),
+            let found = match watched(&one.data_id, one.access_type.as_deref()) {
+                Ok((name, at)) => Ok(self.set(Kind::Data, name, &at, one)),
+                Err(error) => Err(error),
             };
             set.push(found.unwrap_or_else(|error| Breakpoint {
                 id: self.points.id(),
@@ -392,14 +380,26 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             Ok((object, size)) => (object, bytes.unwrap_or(size)),
             Err(why) => return Ok(refused(&format!("{}: {why}", wanted.name))),
         };
-        match object.address() {
-            Some(address) => self.data_range_of(address, bytes, &wanted.name),
-            None => Ok(refused(&format!(
-                "{} is not in memory here, so accesses to it cannot be watched; ask why {} in \
-                 the console",
-                wanted.name, wanted.name
-            ))),
+        if let Some(address) = object.address() {
+            return self.data_range_of(address, bytes, &wanted.name);
         }
+        let frame = match position(wanted.variables_reference) {
+            Some(handle) => self.frame_of_locals(handle)?,
+            None => Some(self.frame(wanted.frame_id)?),
+        };
+        let Some(frame) = frame else {
+            return Ok(refused(&format!(
+                "{} is a part of a variable that is not in memory here; watch the whole variable",
+                wanted.name
+            )));
+        };
+        let Position { time, op, .. } = frame.position();
+        Ok(json!({
+            "dataId": format!("{time}.{op} {}", wanted.name),
+            "description": format!("{} (not in memory; changes during this call)", wanted.name),
+            "accessTypes": [Access::Write],
+            "canPersist": false,
+        }))
     }
 
     fn data_range_of(&self, address: u64, bytes: u64, name: &str) -> Result<Value> {
@@ -467,13 +467,36 @@ pub(crate) fn address(text: &str) -> Result<u64> {
     parsed.map_err(|_| anyhow!("{text:?} is not an address: write 0x and hexadecimal digits"))
 }
 
-/// Returns the address, the number of bytes, and the name that a `dataId` contains.
-fn data_range(id: &str) -> Option<(u64, u64, String)> {
-    let (range, name) = id.split_once(' ')?;
-    let (first, bytes) = range.split_once('+')?;
-    let bytes = bytes
-        .parse()
-        .ok()
-        .filter(|bytes| (1..=LARGEST_WATCHED).contains(bytes))?;
-    Some((address(first).ok()?, bytes, name.to_owned()))
+/// Returns the name and the data that a `dataId` contains: `0x400+8 NAME` for bytes of memory, and
+/// `TIME.OPERATOR NAME` for a variable that is not in memory, with a position in its call.
+fn watched(id: &str, access_type: Option<&str>) -> Result<(String, StopAt)> {
+    let access = access(access_type)?;
+    let unknown = || anyhow!("{id:?} is not a dataId of dataBreakpointInfo");
+    let (data, name) = id.split_once(' ').ok_or_else(unknown)?;
+    let at = match data.split_once('+') {
+        Some((first, bytes)) => {
+            let bytes = bytes.parse().ok();
+            let bytes = bytes.filter(|bytes| (1..=LARGEST_WATCHED).contains(bytes));
+            StopAt::Memory {
+                access,
+                memory: 0,
+                address: address(first).map_err(|_| unknown())?,
+                bytes: bytes.ok_or_else(unknown)?,
+            }
+        }
+        None => {
+            let (time, op) = data.split_once('.').ok_or_else(unknown)?;
+            if access != Access::Write {
+                bail!("{name} is not in memory, so its reads cannot be watched");
+            }
+            let at = Position {
+                time: time.parse().map_err(|_| unknown())?,
+                op: op.parse().map_err(|_| unknown())?,
+                ahead: 0,
+            };
+            let name = name.to_owned();
+            StopAt::Variable { at, name }
+        }
+    };
+    Ok((name.to_owned(), at))
 }

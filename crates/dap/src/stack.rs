@@ -134,6 +134,16 @@ impl<W: Write + Send + 'static> Debuggee<'_, '_, W> {
         Ok(shown.frame.clone())
     }
 
+    /// Returns the frame of an activation, or of a call inlined into it.
+    pub(crate) fn frame_at(&mut self, number: usize, inlined: u32) -> Result<Option<StackFrame>> {
+        if self.frames.is_empty() {
+            self.look(BEYOND)?;
+        }
+        let mut frames = self.frames.iter().map(|shown| &shown.frame);
+        let found = frames.find(|frame| (frame.number, frame.inlined) == (number, inlined));
+        Ok(found.cloned())
+    }
+
     pub(crate) fn scopes(&mut self, wanted: &OfFrame) -> Result<Value> {
         let frame = self.frame(Some(wanted.frame_id))?;
         let has_variables = self.debugger.variables().is_ok();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use afterimage::debugger::{Inspection, Local};
+use afterimage::debugger::{Inspection, Local, StackFrame};
 use afterimage_present::{type_text, value_text};
 use afterimage_replay::state::{Limits, Machine, Object, Path, Rendered, Shape, Shown, Variables};
 use anyhow::{Context, Result, anyhow, bail};
@@ -336,6 +336,14 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
                 Ok(object.and_then(|object| sized(known, object)))
             },
         )
+    }
+
+    /// Returns the frame whose variables were opened, or `None` if something else was.
+    pub(crate) fn frame_of_locals(&mut self, handle: usize) -> Result<Option<StackFrame>> {
+        match self.handles.get(handle) {
+            Some(&Handle::Locals { number, inlined }) => self.frame_at(number, inlined),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the part of an opened object with this name.

@@ -36,14 +36,20 @@ export const onanswer = (hear) => heard.push(hear);
 export async function ask(command, options = {}, view) {
   const query = parameters(options);
   const stop = view ? replacing(view) : new AbortController();
+  const known = foreseen.get(`${command}?${query}`);
+  if (known) {
+    if (view) open.delete(view);
+    for (const hear of heard) hear(known, 0);
+    return known;
+  }
   asking += 1;
   try {
     const awaited = ahead;
     if (awaited && view) {
       // The answer may be on its way. Otherwise, this question comes first.
       if (awaited.key === `${command}?${query}`) {
-        const known = await Promise.race([awaited.answer.catch(() => null), replaced(stop)]);
-        if (known) return known;
+        const given = await Promise.race([awaited.answer.catch(() => null), replaced(stop)]);
+        if (given) return given;
       } else awaited.stop.abort();
     }
     return await answer(command, query, stop, view, (given, ms) => { for (const hear of heard) hear(given, ms); });
@@ -72,18 +78,30 @@ function replacing(view) {
 }
 
 /**
- * Asks a question whose answer will probably be needed soon, so that the server has it in time. The page does not wait for this answer, and a newer question replaces this one.
+ * Asks a question whose answer will probably be needed soon, and keeps the answer for it. The page does not wait for this answer, and a newer question replaces this one.
  * @param {string} command
  * @param {Record<string, string | number | boolean | null | undefined>} options
  * @returns {Promise<Answer>}
  */
 export async function askAhead(command, options) {
   const query = parameters(options);
+  const key = `${command}?${query}`;
+  const known = foreseen.get(key);
+  if (known) return known;
   const stop = replacing("ahead");
-  const asked = { key: `${command}?${query}`, stop, answer: answer(command, query, stop, "ahead", () => {}) };
+  const asked = { key, stop, answer: answer(command, query, stop, "ahead", () => {}) };
   ahead = asked;
-  try { return await asked.answer; } finally { if (ahead === asked) ahead = null; }
+  try {
+    const given = await asked.answer;
+    foreseen.set(key, given);
+    for (const oldest of foreseen.keys()) if (foreseen.size > FORESEEN) foreseen.delete(oldest);
+    return given;
+  } finally { if (ahead === asked) ahead = null; }
 }
+/** The number of answers to keep that were asked ahead. */
+const FORESEEN = 40;
+/** The answers that were asked ahead, the oldest first. @type {Map<string, Answer>} */
+const foreseen = new Map();
 /** The question that was asked ahead, until it is answered. @type {{ key: string, stop: AbortController, answer: Promise<Answer> } | null} */
 let ahead = null;
 

@@ -122,6 +122,15 @@ async function foresee() {
       if (moment.arrives && !focus.from) await askAhead(...executionsOf(moment.source));
       if (focus.at !== at) return;
     }
+    const own = here();
+    if (!own) return;
+    const { count, by } = (await askAhead(...executionAt(own))).doc;
+    for (const number of [1, -1].map((step) => numbered(own, by, /** @type {1 | -1} */ (step))).filter((number) => number >= 1 && number <= count)) {
+      for (const question of [["moment", { at: `${own}#${number}` }], stateAt(`${own}#${number}`)]) {
+        if (focus.at !== at) return;
+        await askAhead(.../** @type {[string, Record<string, any>]} */ (question));
+      }
+    }
   } catch { /* the step itself shows why it is impossible */ }
 }
 // Ask ahead after the views have their answers and are painted.
@@ -150,14 +159,22 @@ export function place() {
 /** Returns the selected line, or the place of the moment, in the form that commands take. */
 const here = () => (focus.line && focus.file ? lineName({ file: focus.file, line: Number(focus.line) }) : place());
 
+/** Returns the question for the number of executions of a place up to the moment. @param {string} at @returns {[string, Record<string, any>]} */
+const executionAt = (at) => ["executions", { at, by: `t=${known.moment.t}`, limit: 1 }];
+
+/** Returns the number of the next execution of a place, or of the previous one. @param {string} at @param {number} by the number of executions up to the moment @param {1 | -1} step */
+function numbered(at, by, step) {
+  // The number of the execution at the moment, if the moment is one.
+  const onIt = at.startsWith("@") ? by : known.moment.arrives && at === known.moment.line ? known.moment.arrival : null;
+  return onIt !== null ? onIt + step : step > 0 ? by + 1 : by;
+}
+
 /** Moves to the next execution of the line, or to the previous one. @param {1 | -1} step @param {string} [where] a condition @param {string} [place] */
 export const execution = (step, where, place) => moved(async () => {
   const at = place ?? here();
   if (!at) return say("No line is known here.");
-  const { doc } = await moving("executions", { at, by: `t=${known.moment.t}`, limit: 1 });
-  // The number of the execution at the moment, if the moment is one.
-  const onIt = at.startsWith("@") ? doc.by : known.moment.arrives && at === known.moment.line ? known.moment.arrival : null;
-  const number = onIt !== null ? onIt + step : step > 0 ? doc.by + 1 : doc.by;
+  const { doc } = await moving(...executionAt(at));
+  const number = numbered(at, doc.by, step);
   const what = at.startsWith("@") ? "This instruction" : "This line";
   if (number < 1) return say(`${what} was not executed before.`);
   if (number > doc.count) return say(`${what} is not executed again.`);
@@ -176,39 +193,13 @@ export function nowhere(doc, when) {
   return `${doc.condition} is unknown at ${unknown < doc.looked_at ? `${grouped(unknown)} of ` : ""}${counted(doc.looked_at, "execution")}${when}${unknown < doc.looked_at ? ", and holds at none of the others" : ""}: ${doc.unknown[0].unavailable ?? doc.unknown[0].why ?? "not known"}.`;
 }
 
-/** The number of arrivals among which another value is sought, so that the answer takes at most 100 ms. */
-const ARRIVALS = 1000;
-
-/**
- * Moves to the next arrival at the line at which a variable has another value, or to the previous one. Only memory has writers, and this variable is not in memory.
- * @param {1 | -1} step @param {string} name
- */
-async function other(step, name) {
-  const { arrives, arrival, line: at } = known.moment;
-  const unknown = `${name} is not in memory, so its writes are unknown`;
-  if (!arrives || at !== place() || frame().number > 0) return say(`${unknown}. Go to a line of its own function, for example with n, to follow its values there.`);
-  const { count } = (await moving("executions", { at, limit: 1 })).doc;
-  const [first, last] = [Math.max(1, step > 0 ? arrival : arrival - ARRIVALS), Math.min(count, step > 0 ? arrival + ARRIVALS : arrival)];
-  const { instances } = (await moving("values", { at, var: name, instances: `${first}..${last}`, limit: ARRIVALS + 1 })).doc;
-  if (step < 0) instances.reverse();
-  const [now, ...others] = instances;
-  const found = others.find((/** @type {any} */ one) => one.value && one.value !== now.value);
-  const when = step > 0 ? "next" : "previous";
-  if (!found) return say(`${unknown}, and no other value is known at ${others.length === ARRIVALS ? `the ${when} ${grouped(ARRIVALS)}` : step > 0 ? "the later" : "the earlier"} arrivals at ${at}.`);
-  say(`${unknown}. This is the ${when} arrival at ${at} at which it has another value.`);
-  go({ at: `${at}#${found.number}`, file: "", line: "", about: `var:${name}` });
-}
-
 /** Returns the current variable: the variable that has the focus, or the subject of the question. */
 export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
-  const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: frame()?.number ?? 0, reverse: step < 0 }).catch((error) => {
-    if (!/not in memory/.test(String(error.message))) throw error;
-  });
-  if (!answer) return other(step, name);
+  const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: frame()?.number ?? 0, reverse: step < 0 });
   const { moment } = answer.doc;
   if (!moment) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
   await arrive({ ...answer, doc: moment });

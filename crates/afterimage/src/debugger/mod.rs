@@ -7,6 +7,7 @@
 //! checkpoint before the position. If this stretch is long, snapshots are taken within it and kept
 //! for the debugger's lifetime.
 
+mod changes;
 mod frames;
 mod inspect;
 mod memory;

@@ -1,5 +1,5 @@
-//! Finds where a run stops: at executions of a place, which the path's grammar locates, and at
-//! accesses to memory.
+//! Finds where a run stops: at executions of a place, which the path's grammar locates, at accesses
+//! to memory, and at changes of variables.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -16,6 +16,7 @@ use afterimage_wpp::{Occurrences, Visit};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
+use super::changes::Changing;
 use super::memory::{Access, Watched};
 use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
@@ -45,6 +46,14 @@ pub enum StopAt {
         address: u64,
         /// The number of bytes.
         bytes: u64,
+    },
+    /// Changes of a variable that is not in memory. Only changes during the call that executes
+    /// `at` count.
+    Variable {
+        /// A position at which the variable is in scope.
+        at: Position,
+        /// The variable's name.
+        name: String,
     },
 }
 
@@ -134,6 +143,7 @@ pub(super) enum Points<'a> {
     /// All executions of an operator's block, and the number of them that reached the operator.
     Operator(OpId, Occurrences<'a, FileSegments>, u64),
     Memory(Watched),
+    Variable(Changing<'a>),
 }
 
 /// The place where a run stopped.
@@ -169,20 +179,21 @@ impl<'a> StopPoint<'a> {
     }
 
     /// Returns the number of executions of the place, ignoring conditions and hit counts. Returns
-    /// `None` for accesses to memory, which are not counted.
+    /// `None` for accesses to memory and changes of variables, which are not counted.
     pub fn count(&self) -> Option<u64> {
         match &self.place {
             Points::Line(all) => Some(all.count()),
             Points::Calls(_, all) => Some(all.count()),
             Points::Operator(_, _, count) => Some(*count),
-            Points::Memory(_) => None,
+            Points::Memory(_) | Points::Variable(_) => None,
         }
     }
 
-    /// Returns the kind of access to memory at which the run stops.
+    /// Returns the kind of access to data at which the run stops.
     pub fn access(&self) -> Option<Access> {
         match &self.place {
             Points::Memory(watched) => Some(watched.access),
+            Points::Variable(_) => Some(Access::Write),
             _ => None,
         }
     }
@@ -215,6 +226,13 @@ impl<'a> Debugger<'a> {
         let condition = condition.transpose()?;
         let hits = hits.map(|text| text.parse::<Hits>().map_err(|why| anyhow!(why)));
         let hits = hits.transpose()?;
+        let is_data = matches!(at, StopAt::Memory { .. } | StopAt::Variable { .. });
+        if is_data && (condition.is_some() || hits.is_some()) {
+            bail!(
+                "data breakpoints take no condition or hit count here: set a breakpoint with the \
+                 condition on a line"
+            );
+        }
         let (place, line, function) = match at {
             StopAt::Place(text) => self.points(self.named(text)?, condition.as_ref())?,
             StopAt::Line { path, line } => {
@@ -226,12 +244,6 @@ impl<'a> Debugger<'a> {
                 address,
                 bytes,
             } => {
-                if condition.is_some() || hits.is_some() {
-                    bail!(
-                        "data breakpoints take no condition or hit count here: set a breakpoint \
-                         with the condition on a line"
-                    );
-                }
                 let range = Range {
                     memory: *memory,
                     address: *address,
@@ -242,6 +254,9 @@ impl<'a> Debugger<'a> {
                     range,
                 };
                 (Points::Memory(watched), None, None)
+            }
+            StopAt::Variable { at, name } => {
+                (Points::Variable(self.changing(*at, name)?), None, None)
             }
         };
         Ok(StopPoint {
@@ -368,6 +383,13 @@ impl<'a> Debugger<'a> {
                 Points::Memory(watched) => {
                     self.nearest_access(*watched, from, direction, found.at)?
                 }
+                Points::Variable(changing) => {
+                    let change = self.nearest_change(changing, from, direction, found.at)?;
+                    change.map(|change| match direction {
+                        Direction::Forward => change.after,
+                        Direction::Backward => change.by,
+                    })
+                }
                 _ => self.nearest(points[point], from, direction, &mut found)?,
             };
             let Some(at) = at else { continue };
@@ -397,7 +419,7 @@ impl<'a> Debugger<'a> {
             Points::Line(all) => all.by(at.time)?,
             Points::Calls(_, all) => all.rank(at.time)?,
             Points::Operator(_, all, count) => all.rank(at.time)?.min(*count),
-            Points::Memory(_) => return Ok(0),
+            Points::Memory(_) | Points::Variable(_) => return Ok(0),
         };
         while count > 0
             && let Some(execution) = self.execution(point, count)?
@@ -427,7 +449,7 @@ impl<'a> Debugger<'a> {
             Points::Operator(op, all, _) => {
                 all.select(number)?.map(|found| (found.time, Some(*op)))
             }
-            Points::Memory(_) => None,
+            Points::Memory(_) | Points::Variable(_) => None,
         };
         let Some((time, op)) = found else {
             return Ok(None);
@@ -635,7 +657,7 @@ impl<'a> Debugger<'a> {
         Ok(Look::new(condition, self.known_variables()?, lists))
     }
 
-    fn known_variables(&self) -> Result<&'a Variables<'a>> {
+    pub(super) fn known_variables(&self) -> Result<&'a Variables<'a>> {
         let variables = self.variables.as_ref().copied();
         variables.map_err(|error| anyhow!(error.to_string()))
     }

@@ -2,17 +2,15 @@
 
 use std::sync::atomic::AtomicBool;
 
-use afterimage_ids::{OpId, OrigOffset};
+use afterimage_ids::OrigOffset;
 use afterimage_present::StepDocument;
-use afterimage_replay::steps::At as MemoryAt;
-use afterimage_replay::whole_path::{At, Window};
+use afterimage_replay::whole_path::Window;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::MomentQuery;
 use crate::Session;
 use crate::debugger::{Debugger, Direction, Position, Step, debug};
-use crate::memory::variable;
 
 /// A way to move from one moment to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +18,9 @@ use crate::memory::variable;
 pub enum Move {
     /// By lines of the user's own code.
     Line(Step),
-    /// To the moment right before the next or last write to a variable in memory. A write right
-    /// after the current moment is not the next one. For a local variable, only writes during its
-    /// call count.
+    /// To the moment right before the next or last write to a variable. A write right after the
+    /// current moment is not the next one. For a local variable, only writes during its call count.
+    /// For a variable that is not in memory, only writes that change its value count.
     Write {
         /// The variable, or an expression such as `p->next`.
         variable: String,
@@ -95,23 +93,28 @@ impl StepQuery {
             let frame = frames.find(|frame| frame.number == activation);
             frame.context("there is no such activation")?.position()
         };
-        let session = debugger.session();
-        let moment = At {
-            time: known.time,
-            op: Some(OpId::from_u32(known.op)),
-        };
-        let moment = (MemoryAt::Before(moment), &*self.at);
-        let found = variable::find(session, debugger.program().names, name, moment, &|| Ok(()))?;
-        let window = match &found.variable.call {
-            Some(call) => Window {
-                first: call.first_t,
-                last: call.last_t,
-            },
-            None => Window {
+        let changing = debugger.changing(known, name);
+        if !changing
+            .as_ref()
+            .is_ok_and(|changing| changing.is_in_locals)
+            && let Some((range, call)) = debugger.memory_of(known, name)?
+        {
+            let window = call.unwrap_or(Window {
                 first: 1,
                 last: debugger.length(),
-            },
+            });
+            return debugger.nearest_write(range, from, self.direction, window);
+        }
+        let changing = changing?;
+        // A change right after the current moment is not the next one.
+        let from = match (self.direction, activation) {
+            (Direction::Forward, 0) => debugger.step_operator(from, self.direction)?,
+            _ => Some(known),
         };
-        debugger.nearest_write(found.range, from, self.direction, window)
+        let Some(from) = from else {
+            return Ok(None);
+        };
+        let change = debugger.nearest_change(&changing, from, self.direction, None)?;
+        Ok(change.map(|change| change.by))
     }
 }

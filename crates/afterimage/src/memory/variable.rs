@@ -7,9 +7,9 @@ use afterimage_present::document::objects;
 use afterimage_present::{CallThere, VariableThere, counted, grouped, shell_word};
 use afterimage_program::{Function, Names, SourceMap};
 use afterimage_replay::state::{
-    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Shape,
-    TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch, WatchError, Watched,
-    Written, follow_to,
+    Activation, Bodies, FunctionScopes, Limits, Machine, Moment, Nothing, Object, Occasion, Path,
+    PathError, Shape, TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch,
+    WatchError, Watched, Written, follow_to,
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
@@ -293,23 +293,33 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
         object,
         ..
     } = watched;
+    Ok(VariableAt {
+        type_name: variables.type_name(object.type_ref)?,
+        object: object.clone(),
+        local: is_local(variables, (path, object), moment, *scopes)?,
+        written: None,
+        contents: contents(variables, object, *moment),
+    })
+}
+
+/// Whether the object that an expression denotes exists only during the innermost call.
+pub(crate) fn is_local(
+    variables: &Variables<'_>,
+    (path, object): (&Path, &Object),
+    moment: &Moment<'_, '_>,
+    scopes: Option<&FunctionScopes>,
+) -> Result<bool, PathError> {
     let at = moment.activation.offset;
     let place = scopes.map(|scopes| (scopes, at));
     let (variable, _) = variables.begin(path, place)?;
     // An object that has a place even without any machine state is static.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
-    let whole = variables.locate(&variable, Some(at), *moment)?;
+    let whole = variables.locate(&variable, Some(at), moment)?;
     let inside = object.memory().all(|part| {
         let mut all = whole.memory();
         all.any(|all| all.start <= part.start && part.end <= all.end)
     });
-    Ok(VariableAt {
-        type_name: variables.type_name(object.type_ref)?,
-        object: object.clone(),
-        local: !is_static && inside,
-        written: None,
-        contents: contents(variables, object, *moment),
-    })
+    Ok(!is_static && inside)
 }
 
 /// Finds a global variable at the end of the run, or the object that an expression on a global
@@ -501,7 +511,7 @@ fn with_local<'a>(traced: &'a Session, variables: &Variables<'_>, name: &str) ->
 }
 
 /// The reason why there are no bytes to examine.
-enum NotInMemory {
+pub(crate) enum NotInMemory {
     /// The variable is elsewhere.
     Elsewhere(String),
     /// The variable has no bytes, or too many.
@@ -509,7 +519,7 @@ enum NotInMemory {
 }
 
 /// Returns the range of an object's bytes in memory.
-fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
+pub(crate) fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
     let mut ranges = object.memory();
     let (Some(range), None, 1) = (ranges.next(), ranges.next(), object.pieces.len()) else {
         let mut places = Vec::new();
@@ -548,7 +558,7 @@ fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
 }
 
 /// Returns the window of the call that executes a block.
-fn call(traced: &Session, time: u64) -> Result<Window> {
+pub(crate) fn call(traced: &Session, time: u64) -> Result<Window> {
     let mut cursor = traced.path()?.cursor();
     cursor.seek(time)?;
     let stack = cursor.stack()?;

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod bad_input;
+mod changes;
 mod client;
 mod editors;
 mod moments;

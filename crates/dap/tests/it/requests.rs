@@ -222,6 +222,44 @@ fn data_breakpoints_stop_after_a_write_and_backward_before_it() {
 }
 
 #[test]
+fn data_breakpoints_stop_at_changes_of_a_variable_that_is_not_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::at(&recording(&folder, "2", &["20"]));
+    lines(
+        &mut client,
+        json!([{ "line": line_of("let amount ="), "hitCondition": "5" }]),
+    );
+    client.go("continue");
+    lines(&mut client, json!([]));
+    let before = client.console("seed");
+    let info = client.done("dataBreakpointInfo", json!({ "name": "seed" }));
+    assert_eq!(info["accessTypes"], json!(["write"]), "{info}");
+    assert_eq!(
+        info["description"],
+        "seed (not in memory; changes during this call)"
+    );
+    let wanted = json!({ "breakpoints": [
+        { "dataId": info["dataId"] }, { "dataId": info["dataId"], "accessType": "read" },
+        { "dataId": "9999999999999.1 seed" }, { "dataId": "1.99999 seed" },
+    ] });
+    let set = client.done("setDataBreakpoints", wanted);
+    assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
+    for refused in 1..4 {
+        assert_eq!(set["breakpoints"][refused]["verified"], false, "{set}");
+    }
+    let stopped = client.go("continue");
+    assert_eq!(stopped["reason"], "data breakpoint");
+    assert_eq!(stopped["description"], "seed was written");
+    let seed: u64 = before.parse().unwrap();
+    let next = seed
+        .wrapping_mul(6364136223846793005)
+        .wrapping_add(1442695040888963407);
+    assert_eq!(client.console("seed"), next.to_string());
+    assert_eq!(client.go("reverseContinue")["reason"], "data breakpoint");
+    assert_eq!(client.console("seed"), before);
+}
+
+#[test]
 fn data_breakpoints_stop_after_a_read_and_backward_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::at(&recording(&folder, "0", &["20"]));

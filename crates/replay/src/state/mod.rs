@@ -80,4 +80,4 @@ pub use shown::{
 };
 pub use standing::{OnMachine, Standing, follow_standing};
 pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
-pub use written::{Writer, Written};
+pub use written::{Writer, Written, locals_of};

@@ -43,11 +43,12 @@ pub enum Writer {
 }
 
 /// Contents in which all data is 0. They record the locals that a location reads, and whether it
-/// reads a slot of the operand stack.
+/// reads a slot of the operand stack, a global or memory.
 #[derive(Default)]
 struct Probe {
     locals: RefCell<Vec<u32>>,
     slots: Cell<bool>,
+    others: Cell<bool>,
 }
 
 impl Machine for Probe {
@@ -57,6 +58,7 @@ impl Machine for Probe {
     }
 
     fn global(&self, _: u32) -> Option<Word> {
+        self.others.set(true);
         Some(Word::w32(0))
     }
 
@@ -66,6 +68,7 @@ impl Machine for Probe {
     }
 
     fn memory(&self, _: u64, into: &mut [u8]) -> bool {
+        self.others.set(true);
         into.fill(0);
         true
     }
@@ -74,6 +77,53 @@ impl Machine for Probe {
     fn at_entry(&self, _: u32) -> Option<Word> {
         Some(Word::w32(0))
     }
+}
+
+/// The places that a location reads.
+struct Probed {
+    locals: Vec<u32>,
+    /// Whether a slot of the operand stack is read to find the place.
+    slots: bool,
+    /// Whether a global or memory is read to find the place.
+    others: bool,
+    pieces: Vec<Piece>,
+}
+
+fn probe(known: &Variables<'_>, variable: &Variable, at: Option<OrigOffset>) -> Probed {
+    let probe = Probe::default();
+    let located = known.locate(variable, at, &probe);
+    let mut locals = probe.locals.into_inner();
+    let pieces = located.map_or(Vec::new(), |object| object.pieces);
+    locals.extend(pieces.iter().filter_map(|piece| match piece.place {
+        VariableLocation::Local(local) => Some(local),
+        _ => None,
+    }));
+    locals.sort_unstable();
+    locals.dedup();
+    Probed {
+        locals,
+        slots: probe.slots.get(),
+        others: probe.others.get(),
+        pieces,
+    }
+}
+
+/// Returns the locals that determine a variable's value at an offset, ascending. Returns `None` if
+/// the operand stack, a global or memory also determines it.
+pub fn locals_of(
+    known: &Variables<'_>,
+    variable: &Variable,
+    at: Option<OrigOffset>,
+) -> Option<Vec<u32>> {
+    let found = probe(known, variable, at);
+    let only = found.pieces.iter().all(|piece| {
+        use VariableLocation as Place;
+        matches!(
+            piece.place,
+            Place::Local(_) | Place::Value(_) | Place::OptimisedOut
+        )
+    });
+    (only && !found.slots && !found.others).then_some(found.locals)
 }
 
 /// The places on which a parameter's value depends. These are the locals that hold the value or
@@ -118,20 +168,16 @@ pub(super) fn doubt(
     let here = code.iter().find(|range| range.contains(&at));
     let here = here.map_or(at, |range| range.start);
     let start = code.iter().map(|range| range.start).min();
-    let probe = Probe::default();
     // Without an offset, the parameter does not count as a part of the frame, because the function
     // itself sets up the frame.
-    let located = known.locate(variable, is_list.then_some(at), &probe);
-    let mut locals = probe.locals.into_inner();
-    let pieces = located.map_or(Vec::new(), |object| object.pieces);
-    locals.extend(pieces.iter().filter_map(|piece| match piece.place {
-        VariableLocation::Local(local) => Some(local),
-        _ => None,
-    }));
-    locals.sort_unstable();
-    locals.dedup();
+    let Probed {
+        locals,
+        slots,
+        pieces,
+        ..
+    } = probe(known, variable, is_list.then_some(at));
     let on_stack = |piece: &Piece| matches!(piece.place, VariableLocation::OperandStack(_));
-    let place = if probe.slots.get() || pieces.iter().any(on_stack) {
+    let place = if slots || pieces.iter().any(on_stack) {
         Some((here, Writer::Slot))
     } else {
         // A damaged entry has no value, so this default does not matter.

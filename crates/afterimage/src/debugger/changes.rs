@@ -1,0 +1,479 @@
+//! Finds where a variable gets another value during a call, if the variable is not in memory: it is
+//! in locals, on the operand stack, or a constant.
+//!
+//! The value can change only where an operator sets a local, or where the debug information names
+//! another place. These places are known before the run is examined. So only their executions are
+//! examined, nearest first.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range as Span;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
+use afterimage_program::BlockKind;
+use afterimage_replay::state::{
+    Moment, Path, PathError, Unavailable, Variable, VariableKind, locals_of,
+};
+use afterimage_replay::steps::Range;
+use afterimage_replay::whole_path::{FileSegments, Window};
+use afterimage_wpp::{Occurrences, Visit};
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::{Debugger, Direction, Position};
+use crate::memory::variable::{NotInMemory, call, in_memory, is_local};
+use crate::wasm_local::wasm_local;
+
+/// The number of executed nodes to examine first. Each later pass examines twice as many as the
+/// previous one, up to [`MOST`].
+const FIRST: u64 = 1 << 4;
+const MOST: u64 = 1 << 12;
+/// The maximum number of bytes of a variable.
+const LARGEST: usize = 1 << 16;
+
+/// A variable of a call that is not in memory.
+pub(crate) struct Changing<'a> {
+    what: What,
+    /// The call.
+    window: Window,
+    /// The executions of the nodes of the path with blocks in `places`.
+    executions: Occurrences<'a, FileSegments>,
+    /// The places where the value can change, by block, ascending.
+    places: HashMap<BlockId, Vec<Place>>,
+    /// Whether the variable is always in locals, or a constant.
+    pub(crate) is_in_locals: bool,
+}
+
+enum What {
+    /// A variable of the source.
+    Variable(Variable),
+    /// A WebAssembly local.
+    Local(u32),
+}
+
+/// A place where the value can change.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// The operator before which the new value is known.
+    after: u32,
+    /// The operator that sets the value. If no operator does, this is `after`.
+    by: u32,
+}
+
+/// What is known about the value at a position.
+#[derive(Clone, PartialEq, Eq)]
+enum Known {
+    Value(Vec<u8>),
+    /// The debug information names no place there.
+    Nothing,
+    /// The variable is not in scope.
+    OutOfScope,
+}
+
+/// Code in which a variable's value is the same unless a local is set.
+#[derive(PartialEq, Eq)]
+struct Region {
+    in_scope: bool,
+    /// The number of the extent for which the debug information gives a location.
+    extent: Option<usize>,
+    /// The operator, if the location depends on more than locals.
+    momentary: Option<OpId>,
+}
+
+/// A change of a variable's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The position right before the operator that sets the value. If no operator does, because the
+    /// debug information states the value, this is `after`.
+    pub by: Position,
+    /// The position from which the new value is known.
+    pub after: Position,
+}
+
+/// Follows the value of a variable from a position on.
+struct Search {
+    direction: Direction,
+    /// The beginning of the call.
+    begin: Position,
+    value: Option<Vec<u8>>,
+    /// The farthest place on the way back since when the value is the same.
+    since: Option<Change>,
+}
+
+impl Search {
+    /// Passes the next place. Returns the change if one was found.
+    fn pass(&mut self, place: Change, known: Known) -> Option<Change> {
+        match (self.direction, known) {
+            (Direction::Forward, Known::Value(value)) => {
+                if place.by == self.begin {
+                    self.value = Some(value);
+                } else if self.value.as_ref() != Some(&value) {
+                    return Some(place);
+                }
+            }
+            (Direction::Forward, Known::OutOfScope) => self.value = None,
+            (Direction::Backward, Known::Value(value)) => match &self.value {
+                Some(later) if *later != value => return self.since,
+                _ => {
+                    self.value = Some(value);
+                    self.since = Some(place);
+                }
+            },
+            (Direction::Backward, Known::OutOfScope) => {
+                if self.since.is_some() {
+                    return self.since;
+                }
+            }
+            (_, Known::Nothing) => {}
+        }
+        None
+    }
+}
+
+impl<'a> Debugger<'a> {
+    /// Finds the places where a variable that is in scope at a position can change during the
+    /// innermost call there. O(operators of the function + nodes of the path).
+    ///
+    /// # Errors
+    /// If there is no such variable, or the path cannot be read.
+    pub(crate) fn changing(&self, at: Position, expression: &str) -> Result<Changing<'a>> {
+        let (function, offset) = self.place(at)?;
+        let code = self.run.program.function(function);
+        let code = code.context("a function is not in the program")?;
+        let what = self.changing_variable((function, offset), expression)?;
+        let mut locals = HashSet::new();
+        let mut extents = Vec::new();
+        // The extents in which any operator may change the value.
+        let mut momentary = Vec::new();
+        let mut scope: &[Span<OrigOffset>] = &[];
+        match &what {
+            What::Local(local) => {
+                locals.insert(*local);
+            }
+            What::Variable(variable) => {
+                let known = self.known_variables()?;
+                extents = known.extents(variable).unwrap_or_default();
+                scope = &variable.scope;
+                let starts = extents.iter().map(|range| (Some(range.start), Some(range)));
+                let anywhere = extents.is_empty().then_some((None, None));
+                for (at, extent) in starts.chain(anywhere) {
+                    match locals_of(known, variable, at) {
+                        Some(all) => locals.extend(all),
+                        None => momentary.push(extent.cloned()),
+                    }
+                }
+            }
+        }
+        // The value is the same in a region unless a local is set.
+        let region = |op: OpId, offset: OrigOffset| Region {
+            in_scope: scope.is_empty() || scope.iter().any(|range| range.contains(&offset)),
+            extent: extents.iter().position(|range| range.contains(&offset)),
+            momentary: momentary
+                .iter()
+                .any(|range| range.as_ref().is_none_or(|range| range.contains(&offset)))
+                .then_some(op),
+        };
+        let mut sets = HashSet::new();
+        let mut regions = HashMap::new();
+        for (op, offset, operator) in self.run.program.operators(self.run.module, code) {
+            use wasmparser::Operator as O;
+            if let O::LocalSet { local_index } | O::LocalTee { local_index } = operator
+                && locals.contains(&local_index)
+            {
+                sets.insert(op);
+            }
+            regions.insert(op, region(op, offset));
+        }
+        let graph = &code.cfg.graph;
+        let ends_elsewhere = |block: BlockId, first: OpId| {
+            graph.predecessors(block).any(|before| {
+                let ops = &code.cfg.blocks[before].ops;
+                let last = ops.end.index().checked_sub(1).map(OpId::new);
+                let last = last.filter(|last| *last >= ops.start);
+                last.is_none_or(|last| {
+                    regions.get(&last) != regions.get(&first) || sets.contains(&last)
+                })
+            })
+        };
+        let mut places: HashMap<BlockId, Vec<Place>> = HashMap::new();
+        for (id, block) in code.cfg.blocks.iter() {
+            if block.kind != BlockKind::Code {
+                continue;
+            }
+            let mut before: Option<OpId> = None;
+            let mut own = Vec::new();
+            for op in (block.ops.start.index()..block.ops.end.index()).map(OpId::new) {
+                let place = match before {
+                    None if id == graph.root() || ends_elsewhere(id, op) => Some(op),
+                    Some(before) if sets.contains(&before) => Some(before),
+                    Some(before) if regions.get(&before) != regions.get(&op) => Some(op),
+                    _ => None,
+                };
+                own.extend(place.map(|by| Place {
+                    after: op.as_u32(),
+                    by: by.as_u32(),
+                }));
+                before = Some(op);
+            }
+            if !own.is_empty() {
+                places.insert(id, own);
+            }
+        }
+        let nodes = self.path().nodes().iter();
+        let own = nodes.filter(|(_, node)| node.function == function);
+        let targets = own.filter_map(|(id, node)| {
+            let first = node.blocks.iter().position(|it| places.contains_key(it));
+            Some((id, first? as u64))
+        });
+        let executions = self.path().executions(targets)?;
+        Ok(Changing {
+            what,
+            window: call(self.session(), at.time)?,
+            executions,
+            places,
+            is_in_locals: momentary.is_empty(),
+        })
+    }
+
+    /// Returns the bytes of memory that hold a variable at a position, and the call during which
+    /// they do if the variable is local to it. Returns `None` if the variable is not in memory.
+    ///
+    /// # Errors
+    /// If there is no such variable, or the run cannot be followed.
+    pub(crate) fn memory_of(
+        &self,
+        at: Position,
+        expression: &str,
+    ) -> Result<Option<(Range, Option<Window>)>> {
+        let (function, offset) = self.place(at)?;
+        if wasm_local(self.session(), self.program.names, function, expression).is_some() {
+            return Ok(None);
+        }
+        let path: Path = expression.parse().map_err(|error| anyhow!("{error}"))?;
+        let known = self.known_variables()?;
+        let scopes = self.scopes(function);
+        let scopes = scopes.as_deref().ok();
+        let mut found = None;
+        self.at_each(&[(self.visit(at)?, at)], |_, moment| {
+            let look = || {
+                let object = known.resolve(&path, scopes.map(|scopes| (scopes, offset)), moment)?;
+                let local = is_local(known, (&path, &object), moment, scopes)?;
+                Ok::<_, PathError>((object, local))
+            };
+            found = Some(look());
+            Ok(())
+        })?;
+        let found = found.with_context(|| format!("the run ended before t={}", at.time))?;
+        let (object, is_local) = match found {
+            Ok(found) => found,
+            Err(PathError::Unavailable(
+                Unavailable::OptimisedOut | Unavailable::NotHere { .. },
+            )) => {
+                return Ok(None);
+            }
+            Err(why) => bail!("{expression}: {why}"),
+        };
+        match in_memory(expression, &object) {
+            Ok(range) => {
+                let window = is_local.then(|| call(self.session(), at.time));
+                Ok(Some((range, window.transpose()?)))
+            }
+            Err(NotInMemory::Elsewhere(_)) => Ok(None),
+            Err(NotInMemory::Size(why)) => bail!(why),
+        }
+    }
+
+    fn visit(&self, at: Position) -> Result<Visit> {
+        let visit = self.path().cursor().seek(at.time)?;
+        visit.context("a position is not in the path")
+    }
+
+    fn changing_variable(
+        &self,
+        (function, offset): (FuncId, OrigOffset),
+        expression: &str,
+    ) -> Result<What> {
+        let session = self.session();
+        let names = self.program.names;
+        if let Some(local) = wasm_local(session, names, function, expression) {
+            return Ok(What::Local(local));
+        }
+        let path: Path = expression.parse().map_err(|error| anyhow!("{error}"))?;
+        let scopes = self.scopes(function)?;
+        let known = self.known_variables()?;
+        let found = known.begin(&path, Some((&scopes, offset)));
+        let (variable, path) = found.map_err(|why| anyhow!("{expression}: {why}"))?;
+        if variable.kind == VariableKind::Global {
+            bail!("{expression} is not a variable of the call");
+        }
+        if !path.is_variable() {
+            bail!("{expression} is a part of a variable that is not in memory: name the variable");
+        }
+        Ok(What::Variable(variable))
+    }
+
+    /// Returns the next or last change of the variable's value. The value that a call begins with
+    /// is not a change. Examines the executions of the variable's places, nearest first. The search
+    /// forward may end with `None` once it is beyond `bound`.
+    ///
+    /// # Errors
+    /// If the run cannot be followed, or the search was interrupted.
+    pub(crate) fn nearest_change(
+        &self,
+        changing: &Changing<'a>,
+        from: Position,
+        direction: Direction,
+        bound: Option<Position>,
+    ) -> Result<Option<Change>> {
+        let from = Position { ahead: 0, ..from };
+        let Window { first, last } = changing.window;
+        let begin = self.first_of(first)?;
+        let mut search = Search {
+            direction,
+            begin,
+            value: None,
+            since: None,
+        };
+        let mut own = self.position_in(changing, from)?;
+        if direction == Direction::Backward && own == Some(from) {
+            // Right after a change, the value before it is sought.
+            let (_, block) = self.block(from.time)?;
+            let mut here = changing.places.get(&block).into_iter().flatten();
+            own = own.filter(|_| here.all(|place| place.by != from.op || place.after != from.op));
+        }
+        let mut own = match own {
+            Some(own) => Some((self.visit(own)?, own)),
+            None => None,
+        };
+        let here = self.visit(from)?;
+        let all = &changing.executions;
+        // The numbers of the executions that are left.
+        let (mut low, mut high) = match direction {
+            Direction::Forward => {
+                let last = bound.map_or(last, |bound| last.min(bound.time));
+                (all.rank(here.start - 1)? + 1, all.rank(last)?)
+            }
+            Direction::Backward => (all.rank(first - 1)? + 1, all.rank(from.time)?),
+        };
+        let mut most = FIRST;
+        while low <= high {
+            self.check()?;
+            let numbers = match direction {
+                Direction::Forward => low..=high.min(low + (most - 1)),
+                Direction::Backward => high.saturating_sub(most - 1).max(low)..=high,
+            };
+            match direction {
+                Direction::Forward => low = numbers.end() + 1,
+                Direction::Backward => high = numbers.start() - 1,
+            }
+            most = (2 * most).min(MOST);
+            let mut passed = self.executed(changing, numbers)?;
+            passed.retain(|(_, one)| match direction {
+                Direction::Forward => one.after > from,
+                Direction::Backward => one.by < from && one.after <= from,
+            });
+            let mut looks = Vec::from_iter(own.take().map(|own| (own, None)));
+            let changes = passed.into_iter();
+            let changes = changes.map(|(visit, one)| ((visit, one.after), Some(one)));
+            match direction {
+                Direction::Forward => looks.extend(changes),
+                Direction::Backward => looks.splice(0..0, changes).for_each(drop),
+            }
+            let positions = Vec::from_iter(looks.iter().map(|(at, _)| *at));
+            let mut seen: Vec<Option<Known>> = vec![None; looks.len()];
+            self.at_each(&positions, |number, moment| {
+                seen[number] = Some(self.value_of(changing, moment)?);
+                Ok(())
+            })?;
+            let mut both = Vec::from_iter(looks.iter().zip(seen));
+            if direction == Direction::Backward {
+                both.reverse();
+            }
+            for ((_, one), known) in both {
+                match (one, known) {
+                    (None, Some(Known::Value(value))) => search.value = Some(value),
+                    (Some(one), Some(known)) => {
+                        if let Some(found) = search.pass(*one, known) {
+                            return Ok(Some(found));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // The call began with this value, or the variable was set first there.
+        Ok(search.since.filter(|since| since.by != begin))
+    }
+
+    /// Returns the position of the variable's own call when the run is at `from`. Returns `None` if
+    /// the call is not open then.
+    fn position_in(&self, changing: &Changing<'a>, from: Position) -> Result<Option<Position>> {
+        let Window { first, last } = changing.window;
+        if !(first..=last).contains(&from.time) {
+            return Ok(None);
+        }
+        let mut cursor = self.path().cursor();
+        cursor.seek(from.time)?;
+        let open = cursor.stack()?;
+        let inside = open.iter().rev().position(|call| call.entered == first);
+        Ok(match inside {
+            None => None,
+            Some(0) => Some(from),
+            Some(inside) => {
+                let (frames, _) = self.stack(from, inside + 1)?;
+                let mut frames = frames.iter();
+                let frame = frames.find(|frame| frame.number == inside);
+                frame.map(|frame| frame.position())
+            }
+        })
+    }
+
+    /// Returns the executions of the variable's places in its own call, in order.
+    fn executed(
+        &self,
+        changing: &Changing<'a>,
+        numbers: std::ops::RangeInclusive<u64>,
+    ) -> Result<Vec<(Visit, Change)>> {
+        let mut found = Vec::new();
+        let mut cursor = self.path().cursor();
+        for number in numbers {
+            let Some(execution) = changing.executions.select(number)? else {
+                continue;
+            };
+            let visit = cursor.seek(execution.time)?;
+            let visit = visit.context("an execution is not in the path")?;
+            let innermost = cursor.innermost()?;
+            if innermost.is_none_or(|open| open.entered != changing.window.first) {
+                continue;
+            }
+            let blocks = &self.path().nodes()[visit.node].blocks;
+            for (time, block) in (visit.start..=visit.last()).zip(blocks) {
+                for place in changing.places.get(block).into_iter().flatten() {
+                    let at = |op| Position::new(time, OpId::from_u32(op));
+                    let (by, after) = (at(place.by), at(place.after));
+                    found.push((visit, Change { by, after }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn value_of(&self, changing: &Changing<'_>, moment: &Moment<'_, 'a>) -> Result<Known> {
+        let at = moment.activation.offset;
+        match &changing.what {
+            What::Local(local) => {
+                let bits = moment.contents.variable(moment.activation, *local);
+                let bytes = bits.map(|(low, high)| [low, high].map(u64::to_le_bytes).concat());
+                Ok(bytes.map_or(Known::Nothing, Known::Value))
+            }
+            What::Variable(variable) => {
+                let scope = &variable.scope;
+                if !scope.is_empty() && !scope.iter().any(|one| one.contains(&at)) {
+                    return Ok(Known::OutOfScope);
+                }
+                let known = self.known_variables()?;
+                let object = known.locate(variable, Some(at), moment);
+                let bytes = object.and_then(|object| known.bytes(&object, LARGEST, moment));
+                Ok(bytes.map_or(Known::Nothing, Known::Value))
+            }
+        }
+    }
+}
