@@ -170,8 +170,9 @@ impl Source for SourceMap<'_> {
     }
 
     fn removed_lines(&self) -> Vec<Line> {
-        let lines = SourceMap::removed_lines(self).into_iter();
-        lines.map(|(file, number)| Line { file, number }).collect()
+        let lines = SourceMap::removed_lines(self).iter();
+        let line = |&(file, number)| Line { file, number };
+        lines.map(line).collect()
     }
 
     fn removed_functions(&self) -> Vec<(String, Location)> {

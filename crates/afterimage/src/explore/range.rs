@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_present::{FilesDocument, SourceBranch, SourceDocument, SourceRange, SourceWay};
 use afterimage_profile::lines::{CallLines, line_of};
-use afterimage_profile::location::Place;
 use afterimage_profile::walk::OperatorCount;
 use afterimage_profile::{FunctionProfile, Line, Profile, Scope};
 use afterimage_program::{BlockEnd, Function};
@@ -23,51 +22,86 @@ pub(super) fn bound(
     bounds: &Bounds,
     document: &mut SourceDocument,
 ) -> Result<()> {
-    let rows = document.lines.iter();
-    let executed = Vec::from_iter(rows.map(|row| row.count > Some(0) || row.instructions > 0));
-    let (window, counts) = arrivals(session, bounds, document)?;
-    let mut instructions: HashMap<u32, u64> = HashMap::new();
-    let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
-    each_function(
-        session,
-        profile,
-        (window, &counts),
-        |function, operators| {
-            let mut is_of_file = false;
-            for operator in operators {
-                if let Some(line) = line_of(operator)
-                    && profile.file(line.file) == document.file
-                {
-                    is_of_file = true;
-                    *instructions.entry(line.number).or_default() += operator.count;
+    with_names(session, |program| {
+        let positions = program.positions()?;
+        let window = bounds.window(&positions)?;
+        let counts = WindowCounts::new(session.path()?, window)?;
+        document.range = Some(SourceRange {
+            first_t: window.first,
+            last_t: window.last,
+        });
+        let mut lines: HashMap<Line, InRange> = HashMap::new();
+        let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
+        let is_here = |line: Line| profile.file(line.file) == document.file;
+        each_function(
+            session,
+            profile,
+            (window, &counts),
+            |function, operators| {
+                let calls = CallLines::of(operators, profile.source());
+                let mut is_of_file = false;
+                for operator in operators {
+                    let own = line_of(operator).into_iter();
+                    for line in own.chain(calls.at(operator.op).iter().copied()) {
+                        if is_here(line) {
+                            is_of_file = true;
+                            let here = lines.entry(line).or_default();
+                            if here.functions.last() != Some(&function.id) {
+                                here.functions.push(function.id);
+                            }
+                        }
+                    }
+                    if let Some(here) = line_of(operator).and_then(|line| lines.get_mut(&line)) {
+                        here.instructions += operator.count;
+                    }
                 }
-            }
-            if !is_of_file {
-                return Ok(());
-            }
-            for row in profile.branch_rows(&Scope::Only(vec![function.id]))? {
-                let Some(at) = row
-                    .position
-                    .filter(|at| profile.file(at.file) == document.file)
-                else {
-                    continue;
+                if !is_of_file {
+                    return Ok(());
+                }
+                for row in profile.branch_rows(&Scope::Only(vec![function.id]))? {
+                    let Some(at) = row.position.filter(|at| is_here(Line::from(*at))) else {
+                        continue;
+                    };
+                    let count = operators[row.op.index()].count;
+                    branches.entry(at.line).or_default().push(SourceBranch {
+                        offset: row.offset.0,
+                        count,
+                        ways: ways(function, row.block, count, &counts),
+                    });
+                }
+                Ok(())
+            },
+        )?;
+        let lines = lines.into_iter();
+        let mut lines: HashMap<u32, _> = lines
+            .map(|(line, here)| (line.number, (line, here)))
+            .collect();
+        for row in &mut document.lines {
+            let executed = row.count > Some(0) || row.instructions > 0;
+            let here = lines.remove(&row.line);
+            if let Some(count) = &mut row.count {
+                *count = match &here {
+                    Some((line, here)) => {
+                        let functions = here.functions.iter().copied();
+                        positions.arrivals_in(*line, functions, window, &counts)?
+                    }
+                    None => 0,
                 };
-                let count = operators[row.op.index()].count;
-                branches.entry(at.line).or_default().push(SourceBranch {
-                    offset: row.offset.0,
-                    count,
-                    ways: ways(function, row.block, count, &counts),
-                });
             }
-            Ok(())
-        },
-    )?;
-    for (line, executed) in document.lines.iter_mut().zip(executed) {
-        line.elsewhere = line.count == Some(0) && executed;
-        line.instructions = instructions.remove(&line.line).unwrap_or(0);
-        line.branches = branches.remove(&line.line).unwrap_or_default();
-    }
-    Ok(())
+            row.instructions = here.map_or(0, |(_, here)| here.instructions);
+            row.elsewhere = row.count == Some(0) && executed;
+            row.branches = branches.remove(&row.line).unwrap_or_default();
+        }
+        Ok(())
+    })
+}
+
+/// A line's executions in a stretch.
+#[derive(Default)]
+struct InRange {
+    instructions: u64,
+    /// The functions with code of the line, or of calls that were inlined on it.
+    functions: Vec<FuncId>,
 }
 
 /// Replaces the counts of files with the counts in a stretch.
@@ -134,38 +168,6 @@ fn each_function(
         }
     }
     Ok(())
-}
-
-/// Counts the arrivals at lines. Returns the stretch, and the counts of its blocks.
-fn arrivals(
-    session: &Session,
-    bounds: &Bounds,
-    document: &mut SourceDocument,
-) -> Result<(Window, WindowCounts)> {
-    with_names(session, |program| {
-        let positions = program.positions()?;
-        let window = bounds.window(&positions)?;
-        document.range = Some(SourceRange {
-            first_t: window.first,
-            last_t: window.last,
-        });
-        let counts = WindowCounts::new(session.path()?, window)?;
-        let resolver = program.resolver();
-        for row in &mut document.lines {
-            if row.count.is_none_or(|count| count == 0) {
-                continue;
-            }
-            let found = resolver.location(&format!("{}:{}", document.file, row.line))?;
-            let Place::Line(line, operators) = found.place else {
-                continue;
-            };
-            let mut functions = Vec::from_iter(operators.iter().map(|(function, _)| *function));
-            functions.dedup();
-            let functions = functions.into_iter();
-            row.count = Some(positions.arrivals_in(line, functions, window, &counts)?);
-        }
-        Ok((window, counts))
-    })
 }
 
 /// Returns the block in which the run ended, if it is in the stretch. The block may not have been

@@ -203,7 +203,7 @@ impl SourceMap<'_> {
                 if let Some(file) = declared.find(matches) {
                     return Ok(file);
                 }
-                let removed = self.removed_lines().into_iter().map(|(file, _)| file);
+                let removed = self.removed_lines().iter().map(|(file, _)| *file);
                 if let Some(file) = removed.into_iter().find(matches) {
                     let path = self.path(file).to_string();
                     return Err(LineError::Removed { path, line: None });

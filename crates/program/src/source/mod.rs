@@ -80,6 +80,7 @@ pub struct SourceMap<'a> {
     short_paths: OnceLock<Vec<usize>>,
     by_line: OnceLock<Vec<(Location, u32)>>,
     subprograms: OnceLock<subprograms::Subprograms>,
+    removed_lines: OnceLock<Vec<(FileId, u32)>>,
 }
 
 /// Whether a file with this path is available.
@@ -146,6 +147,7 @@ impl<'a> SourceMap<'a> {
             short_paths: OnceLock::new(),
             by_line: OnceLock::new(),
             subprograms: OnceLock::new(),
+            removed_lines: OnceLock::new(),
         };
         map.settle(parts, refused);
         map
@@ -172,8 +174,12 @@ impl<'a> SourceMap<'a> {
 
     /// Returns the lines of [removed functions](Self::removed_functions), ascending. These are the
     /// lines without code between the declaration of such a function and the next declaration in
-    /// the file. Runs the line tables again.
-    pub fn removed_lines(&self) -> Vec<(FileId, u32)> {
+    /// the file. The first call runs the line tables again.
+    pub fn removed_lines(&self) -> &[(FileId, u32)] {
+        self.removed_lines.get_or_init(|| self.find_removed_lines())
+    }
+
+    fn find_removed_lines(&self) -> Vec<(FileId, u32)> {
         let mut lines = Vec::new();
         for table in &self.tables {
             let _ = table.removed(self.dwarf.debug_line, |file, line| lines.push((file, line)));

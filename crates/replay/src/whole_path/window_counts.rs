@@ -9,11 +9,11 @@
 //! call to its continuation counts if the call also returned in the window. The edges from blocks
 //! before the window to blocks in it are kept apart.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
+use rustc_hash::FxHashMap;
 
 use super::Window;
 use super::grammar::executions;
@@ -21,8 +21,8 @@ use super::grammar::executions;
 /// Execution counts of blocks and of the edges between them.
 #[derive(Debug, Default)]
 pub struct WindowCounts {
-    blocks: HashMap<(FuncId, BlockId), u64>,
-    edges: HashMap<FuncId, HashMap<(BlockId, BlockId), u64>>,
+    blocks: FxHashMap<(FuncId, BlockId), u64>,
+    edges: FxHashMap<FuncId, FxHashMap<(BlockId, BlockId), u64>>,
     /// The edges from blocks before the window to blocks in it. There is at most one for each
     /// activation that is open when the window begins.
     into: Vec<(FuncId, BlockId, BlockId)>,
@@ -78,8 +78,8 @@ enum Task {
 /// The counts of complete and partial nodes.
 #[derive(Default)]
 struct OfNodes {
-    nodes: HashMap<NodeId, u64>,
-    pairs: HashMap<(NodeId, NodeId), u64>,
+    nodes: FxHashMap<NodeId, u64>,
+    pairs: FxHashMap<(NodeId, NodeId), u64>,
     /// The partial nodes, with the ranges of the executed blocks.
     parts: Vec<(NodeId, Range<u64>)>,
     /// The last execution of the current activation.
