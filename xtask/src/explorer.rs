@@ -160,7 +160,7 @@ fn measure(browser: &Browser, tool: &Path, arguments: &Arguments) -> Result<bool
             page
         } else {
             recordings::build(tool, recording)?;
-            let page = Page::of(tool, recording)?;
+            let page = Page::with_sources(tool, recording)?;
             let rounds = arguments.rounds.to_string();
             is_well &= browser.run("measure.mjs", &[&page.url], &[&rounds])?;
             page

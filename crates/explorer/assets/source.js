@@ -92,9 +92,11 @@ async function show() {
   const number = (shows += 1);
   // Show the answer to the latest question, in whatever order answers arrive.
   const isOld = () => number !== shows || !parts.root.isConnected;
+  // Lines or instructions stay until others are known.
+  const waits = (/** @type {string} */ why) => { if (!parts.scroller.querySelector(".row")) fill(parts.scroller, loading(why)); };
   if (focus.at && !focus.file && known.waits) {
     // Keep what is shown until the moment is known. Do not ask for the source of the previous moment again.
-    if (!open) fill(parts.scroller, loading("Following the run to the moment …"));
+    waits("Following the run to the moment …");
     return;
   }
   try {
@@ -104,7 +106,7 @@ async function show() {
     if (focus.code === "wat") return await instructions(parts, null, h("button", { type: "button", onclick: () => go({ code: "" }) }, "Source"));
     const key = `${want.file} ${focus.from ?? ""} ${focus.to ?? ""}`;
     if (open?.key !== key) {
-      if (!open) fill(parts.scroller, loading("Counting …"));
+      waits("Counting …");
       const answer = await text(want.file);
       if (isOld()) return;
       const { missing } = answer.doc;

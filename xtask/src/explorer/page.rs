@@ -1,6 +1,6 @@
 //! Serves a page, and measures the memory of its server.
 
-use crate::tool;
+use crate::{corpus, tool};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -33,8 +33,21 @@ impl Page {
     pub fn of(tool: &Path, recording: &Path) -> Result<Self> {
         let folder = recording.parent().context("a recording is in a folder")?;
         let name = recording.file_name().context("a recording has a name")?;
+        Self::started(tool, folder, name.as_ref())
+    }
+
+    /// Serves a recording of a program whose sources are below the workspace.
+    ///
+    /// # Errors
+    /// If it cannot be served.
+    pub fn with_sources(tool: &Path, recording: &Path) -> Result<Self> {
+        let recording = fs::canonicalize(recording)?;
+        Self::started(tool, &corpus::workspace(), &recording)
+    }
+
+    fn started(tool: &Path, folder: &Path, recording: &Path) -> Result<Self> {
         let mut explore = tool::start(tool);
-        explore.args(["explore", "--no-open"]).arg(name);
+        explore.args(["explore", "--no-open"]).arg(recording);
         if !folder.as_os_str().is_empty() {
             explore.current_dir(folder);
         }
