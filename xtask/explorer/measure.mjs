@@ -69,6 +69,10 @@ for (let round = 0; round < Number(rounds); round += 1) {
     await page.goBack();
     await settled(page);
   }
+  // The steps often lead to the same callers, so ask at another moment.
+  const other = lines[random(lines.length)];
+  await hash({ view: "source", at: `${other.place}#${1 + random(other.count)}`, file: "", line: "", about: "", frame: "" });
+  await settled(page);
   if (await has(".variables button.link")) {
     await timed("Why: a variable", () => page.locator(".variables button.link").first().click());
     if (await has(".choice button:text-is('History')")) await timed("Why: history of a variable", () => page.locator(".choice button", { hasText: "History" }).click());

@@ -184,18 +184,24 @@ function chosen(moves) {
 
 /** The number of arrivals to show before the moment, and after it. */
 const AROUND = 500;
-/** Shows the values of a variable each time the run was at this line. @param {HTMLElement} body @param {string} name */
-async function history(body, name) {
+/** This number if the arrivals are far apart, because then each takes about 3 ms. */
+const FEW = 20;
+const FAR = 20_000;
+/** Shows the values of a variable each time the run was at this line. @param {HTMLElement} body @param {string} name @param {boolean} [more] */
+async function history(body, name, more = false) {
   const at = place();
   if (!at) return fill(body, empty("Choose a moment at a line first. The history shows the variable each time that the run reached this line."));
   // Of many arrivals, show those around the moment.
   const { count, by } = (await ask("executions", { at, by: focus.at, limit: 1 }, "history")).doc;
-  const first = Math.max(1, Math.min(by - AROUND, count - 2 * AROUND + 1));
-  const last = Math.min(count, first + 2 * AROUND - 1);
-  const found = await ask("values", { at, var: name, instances: count ? `${first}..${last}` : "all", limit: 2 * AROUND }, "history");
+  const isFew = !more && known.moment?.length / count > FAR;
+  const around = isFew ? FEW : AROUND;
+  const first = Math.max(1, Math.min(by - around, count - 2 * around + 1));
+  const last = Math.min(count, first + 2 * around - 1);
+  const found = await ask("values", { at, var: name, instances: count ? `${first}..${last}` : "all", limit: 2 * around }, "history");
   const { instances } = found.doc;
   fill(body, h("p.about", null, `What ${name} held before ${last - first + 1 < count ? `arrivals ${grouped(first)} to ${grouped(last)} of ${grouped(count)}` : `each of ${counted(count, "arrival")}`} at ${at}`),
     plot(name, instances.map((/** @type {any} */ one) => ({ number: one.number, t: one.t, text: one.value ?? one.why ?? one.unavailable ?? "not known" })), known.moment?.t ?? null, (number) => go({ at: `${at}#${number}` })),
+    isFew && last - first + 1 < count && h("button.quiet", { type: "button", onclick: () => void history(body, name, true).catch((error) => { if (!(error instanceof Superseded)) fill(body, failed(error)); }) }, `Show up to ${grouped(2 * AROUND)}`),
     answered(found));
 }
 

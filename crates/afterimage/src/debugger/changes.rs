@@ -22,18 +22,22 @@ use super::{Debugger, Direction, Position};
 use crate::memory::variable::{NotInMemory, call, in_memory, is_local};
 use crate::wasm_local::wasm_local;
 
-/// The number of executed nodes to examine first. Each later pass examines twice as many as the
+/// The number of places to examine in the first pass. Each later pass examines twice as many as the
 /// previous one, up to [`MOST`].
-const FIRST: u64 = 1 << 4;
-const MOST: u64 = 1 << 12;
+const FIRST: usize = 1 << 6;
+const MOST: usize = 1 << 12;
+/// If there are this many places, a pass examines no place that is more than [`SPAN`] blocks beyond
+/// the first, because following the run so far may be in vain.
+const FEW: usize = 2;
+const SPAN: u64 = 1 << 17;
 /// The maximum number of bytes of a variable.
 const LARGEST: usize = 1 << 16;
 
 /// A variable of a call that is not in memory.
 pub(crate) struct Changing<'a> {
     what: What,
-    /// The call.
-    window: Window,
+    /// The beginning of the call.
+    begin: Position,
     /// The executions of the nodes of the path with blocks in `places`.
     executions: Occurrences<'a, FileSegments>,
     /// The places where the value can change, by block, ascending.
@@ -224,9 +228,15 @@ impl<'a> Debugger<'a> {
             Some((id, first? as u64))
         });
         let executions = self.path().executions(targets)?;
+        let mut cursor = self.path().cursor();
+        cursor.seek(at.time)?;
+        let innermost = cursor.innermost()?;
+        let innermost = innermost.context("a position is outside of all calls")?;
+        let first = self.bodies.first_of(function, code.cfg.graph.root())?;
+        let first = first.context("a function has no operators")?;
         Ok(Changing {
             what,
-            window: call(self.session(), at.time)?,
+            begin: Position::new(innermost.entered, first),
             executions,
             places,
             is_in_locals: momentary.is_empty(),
@@ -324,11 +334,9 @@ impl<'a> Debugger<'a> {
         bound: Option<Position>,
     ) -> Result<Option<Change>> {
         let from = Position { ahead: 0, ..from };
-        let Window { first, last } = changing.window;
-        let begin = self.first_of(first)?;
         let mut search = Search {
             direction,
-            begin,
+            begin: changing.begin,
             value: None,
             since: None,
         };
@@ -348,24 +356,17 @@ impl<'a> Debugger<'a> {
         // The numbers of the executions that are left.
         let (mut low, mut high) = match direction {
             Direction::Forward => {
-                let last = bound.map_or(last, |bound| last.min(bound.time));
-                (all.rank(here.start - 1)? + 1, all.rank(last)?)
+                let first = here.start.max(changing.begin.time);
+                let last = bound.map(|bound| all.rank(bound.time)).transpose()?;
+                (all.rank(first - 1)? + 1, last.unwrap_or(all.count()))
             }
-            Direction::Backward => (all.rank(first - 1)? + 1, all.rank(from.time)?),
+            Direction::Backward => (1, all.rank(from.time)?),
         };
         let mut most = FIRST;
         while low <= high {
             self.check()?;
-            let numbers = match direction {
-                Direction::Forward => low..=high.min(low + (most - 1)),
-                Direction::Backward => high.saturating_sub(most - 1).max(low)..=high,
-            };
-            match direction {
-                Direction::Forward => low = numbers.end() + 1,
-                Direction::Backward => high = numbers.start() - 1,
-            }
+            let mut passed = self.executed(changing, (&mut low, &mut high), direction, most)?;
             most = (2 * most).min(MOST);
-            let mut passed = self.executed(changing, numbers)?;
             passed.retain(|(_, one)| match direction {
                 Direction::Forward => one.after > from,
                 Direction::Backward => one.by < from && one.after <= from,
@@ -400,20 +401,17 @@ impl<'a> Debugger<'a> {
             }
         }
         // The call began with this value, or the variable was set first there.
-        Ok(search.since.filter(|since| since.by != begin))
+        Ok(search.since.filter(|since| since.by != changing.begin))
     }
 
     /// Returns the position of the variable's own call when the run is at `from`. Returns `None` if
     /// the call is not open then.
     fn position_in(&self, changing: &Changing<'a>, from: Position) -> Result<Option<Position>> {
-        let Window { first, last } = changing.window;
-        if !(first..=last).contains(&from.time) {
-            return Ok(None);
-        }
         let mut cursor = self.path().cursor();
         cursor.seek(from.time)?;
         let open = cursor.stack()?;
-        let inside = open.iter().rev().position(|call| call.entered == first);
+        let mut open = open.iter().rev();
+        let inside = open.position(|call| call.entered == changing.begin.time);
         Ok(match inside {
             None => None,
             Some(0) => Some(from),
@@ -426,25 +424,64 @@ impl<'a> Debugger<'a> {
         })
     }
 
-    /// Returns the executions of the variable's places in its own call, in order.
+    /// Returns executions of the variable's places in its own call, in order. Takes them from the
+    /// beginning of the numbers `low` to `high` or, going back, from the end, and removes these
+    /// numbers. Removes all numbers at the end of the call. Ends early rather than following the run
+    /// over a long stretch.
     fn executed(
         &self,
         changing: &Changing<'a>,
-        numbers: std::ops::RangeInclusive<u64>,
+        (low, high): (&mut u64, &mut u64),
+        direction: Direction,
+        most: usize,
     ) -> Result<Vec<(Visit, Change)>> {
+        let all = &changing.executions;
         let mut found = Vec::new();
+        let mut begin = None;
         let mut cursor = self.path().cursor();
-        for number in numbers {
-            let Some(execution) = changing.executions.select(number)? else {
-                continue;
+        while low <= high && found.len() < most {
+            let number = match direction {
+                Direction::Forward => *low,
+                Direction::Backward => *high,
             };
+            let execution = all.select(number)?;
+            let execution = execution.context("an execution is not in the path")?;
+            if execution.time < changing.begin.time {
+                *high = 0;
+                break;
+            }
             let visit = cursor.seek(execution.time)?;
             let visit = visit.context("an execution is not in the path")?;
+            let begin = *begin.get_or_insert(visit.start);
+            if found.len() >= FEW && visit.start.abs_diff(begin) > SPAN {
+                break;
+            }
             let innermost = cursor.innermost()?;
-            if innermost.is_none_or(|open| open.entered != changing.window.first) {
+            let innermost = innermost.context("an execution is outside of all calls")?;
+            if innermost.entered != changing.begin.time {
+                // Another call of the same function: leave out all of it.
+                match direction {
+                    Direction::Forward => {
+                        let open = cursor.stack()?;
+                        if open.iter().all(|call| call.entered != changing.begin.time) {
+                            *high = 0;
+                            break;
+                        }
+                        let end = cursor.activation_end()?.unwrap_or(self.length());
+                        *low = all.rank(end)?.max(number) + 1;
+                    }
+                    Direction::Backward => {
+                        *high = all.rank(innermost.entered - 1)?.min(number - 1);
+                    }
+                }
                 continue;
             }
+            match direction {
+                Direction::Forward => *low = number + 1,
+                Direction::Backward => *high = number - 1,
+            }
             let blocks = &self.path().nodes()[visit.node].blocks;
+            let first = found.len();
             for (time, block) in (visit.start..=visit.last()).zip(blocks) {
                 for place in changing.places.get(block).into_iter().flatten() {
                     let at = |op| Position::new(time, OpId::from_u32(op));
@@ -452,6 +489,12 @@ impl<'a> Debugger<'a> {
                     found.push((visit, Change { by, after }));
                 }
             }
+            if direction == Direction::Backward {
+                found[first..].reverse();
+            }
+        }
+        if direction == Direction::Backward {
+            found.reverse();
         }
         Ok(found)
     }

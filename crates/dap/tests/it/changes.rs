@@ -9,7 +9,7 @@ use afterimage::debugger::{Debugger, Direction, Position, StopAt, with_debugger}
 use afterimage_replay::state::{Limits, Moment, Path, Variable};
 use anyhow::{Context, Result};
 
-use crate::programs::{INLINED, Random, optimised, recording};
+use crate::programs::{INLINED, RECURSIVE, Random, optimised, recording};
 
 /// What is known about a variable at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,4 +216,10 @@ fn of_optimised_code() {
 fn of_inlined_functions() {
     let folder = tempfile::tempdir().unwrap();
     holds(&optimised(&folder, INLINED), 25);
+}
+
+#[test]
+fn of_recursive_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    holds(&optimised(&folder, RECURSIVE), 12);
 }

@@ -18,6 +18,9 @@ pub const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/ledg
 /// The source of a program with lines whose calls are all inlined.
 pub const INLINED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/inlined.rs");
 
+/// The source of a program with a recursive function.
+pub const RECURSIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guests/recursive.rs");
+
 /// Returns the line of the source that has this text.
 pub fn line_of(text: &str) -> i64 {
     line_in(SOURCE, text)
