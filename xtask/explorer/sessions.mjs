@@ -80,11 +80,11 @@ const sessions = {
     await hand.click(".chain .place", "compress.c:607");
     await hand.sees(".row.here", ">> 30");
     await hand.picture("guilty");
-    // A variable in a local of WebAssembly has no writes, but values at each arrival.
+    // The variable is in a local of WebAssembly. The compiler gives the write the line of its first use.
     await hand.page.evaluate(() => { location.hash = "#view=source&at=compress.c:201%231000&about=var:ll_i"; });
     await settled(hand.page);
     await hand.press("w");
-    await hand.sees("#said", "This is the next arrival at compress.c:201 at which it has another value");
+    await hand.sees(".row.here", "if (yy[0] == ll_i)");
   },
   /** A constant that a compiler takes for a smaller one. */
   async lua(hand) {

@@ -109,10 +109,10 @@ const stretch = () => h("p.note", null, `Counts from t=${grouped(Number(focus.fr
 /** Asks for the data from which the control-flow graph is drawn. @param {string} id */
 const drawn = (id) => Promise.all([ask("cfg", { function: id }, "cfg"), ask("profile", { by: "block", function: id }, "blocks"), ask("profile", { by: "edge", function: id }, "edges"), ranged(id)]);
 
-/** Goes to the first execution of a block, or asks why there is none. @param {number} offset @param {number} count */
-function open(offset, count) {
+/** Goes to the first execution of a block, or asks why there is none. @param {number} offset @param {boolean} ran */
+function open(offset, ran) {
   const at = `@0x${offset.toString(16)}`;
-  go(count ? { view: "source", at, file: "", line: "" } : { view: "why", about: `not:${at}` });
+  go(ran ? { view: "source", at, file: "", line: "" } : { view: "why", about: `not:${at}` });
 }
 
 /** @param {HTMLElement} body @param {ReturnType<typeof drawn>} answers */
@@ -122,7 +122,7 @@ async function flow(body, answers) {
   let [rows, taken] = [blocks.doc.rows, edges.doc.rows];
   if (part) {
     const counts = new Map(part.doc.blocks.map((/** @type {any} */ one) => [one.block, one.count]));
-    rows = rows.map((/** @type {any} */ row) => ({ ...row, count: counts.get(row.block) ?? 0 }));
+    rows = rows.map((/** @type {any} */ row) => ({ ...row, ran: row.count > 0, count: counts.get(row.block) ?? 0 }));
     taken = part.doc.edges.flatMap((/** @type {any} */ one) => one.edges.map((/** @type {number} */ edge) => ({ edge, count: one.count })));
   }
   fill(body, part && stretch(), panel("Control flow", `${counted(shape.doc.blocks.length - 1, "block")}, how often each was executed`, graph(shape.doc, rows, taken, open), answered(part ?? blocks)));

@@ -11,7 +11,7 @@ const LABEL = 13;
 const [MOST, ROW] = [400, 21];
 
 /**
- * @param {any} shape @param {any[]} blocks @param {any[]} edges @param {(offset: number, count: number) => void} open
+ * @param {any} shape @param {any[]} blocks @param {any[]} edges @param {(offset: number, ran: boolean) => void} open
  */
 export function graph(shape, blocks, edges, open) {
   const counts = new Map(blocks.map((row) => [row.block, row]));
@@ -27,6 +27,9 @@ export function graph(shape, blocks, edges, open) {
 /** Returns the line of a block, if known. Lines of inlined code are in other files. @param {any} row @param {string} own */
 const lineOf = (row, own) => row?.source && (row.source.file === own ? `line ${row.source.line}` : `${base(row.source.file)}:${row.source.line}`);
 
+/** Whether a block was executed, in the range or elsewhere. @param {any} row */
+const ran = (row) => Boolean(row && (row.ran ?? row.count > 0));
+
 /** Creates the table: for each block its count, its line, and the counts of its edges. @param {any} shown */
 function table({ inside, edges, counts, taken, most, file, open }) {
   const next = /** @type {Map<number, any[]>} */ (new Map(inside.map((/** @type {any} */ one) => [one.block, []])));
@@ -40,7 +43,7 @@ function table({ inside, edges, counts, taken, most, file, open }) {
     const heat = h("span.heat", { "aria-hidden": "true" });
     heat.style.opacity = count ? String(0.08 + 0.92 * Math.sqrt(count / most)) : "0";
     return h(`div.row${count ? "" : ".never"}`, { role: "listitem", "data-index": index }, heat, h("span.count", { title: "Executions" }, grouped(count)), h("span.number", { title: "Block" }, block),
-      h("button.link", { type: "button", title: count ? "Go to its first execution" : "Why did it not run?", onclick: () => open(offset, count) }, lineOf(row, file) ?? `@0x${offset.toString(16)}`), h("span.end", null, end),
+      h("button.link", { type: "button", title: ran(row) ? "Go to its first execution" : "Why did it not run?", onclick: () => open(offset, ran(row)) }, lineOf(row, file) ?? `@0x${offset.toString(16)}`), h("span.end", null, end),
       (next.get(block) ?? []).map((edge) => h(`span.next${taken.get(edge.edge) ? "" : ".cold"}`, { title: edge.kind }, `→ ${next.has(edge.to) ? edge.to : "exit"} `, h("span.soft", null, `${grouped(taken.get(edge.edge) ?? 0)}×`))));
   });
   scroller.prepend(h("div.row.heads", null, h("span.count", null, "Count"), h("span.number", null, "Block"), h("span.link", null, "Line"), h("span.end", null, "Ends with"), h("span.next", null, "Next blocks")));
@@ -104,7 +107,7 @@ function picture({ edges, root, blocks, counts, taken, most, file, open }) {
     const isExit = one.kind === "exit";
     const stands = lineOf(row, file);
     const line = !stands ? one.kind : stands.length > LABEL ? `…${stands.slice(1 - LABEL)}` : stands;
-    const act = () => { if (!isExit) open(one.offset, row?.count ?? 0); };
+    const act = () => { if (!isExit) open(one.offset, ran(row)); };
     const group = svg("g", { class: `block${row && !row.count ? " cold" : ""}${isExit ? " exit" : ""}`, transform: `translate(${x - WIDE / 2} ${y})`, tabindex: isExit ? null : 0, role: isExit ? null : "button", onclick: act, onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") act(); } },
       svg("title", {}, `block ${one.block}, ends with ${one.end}${row ? `, executed ${grouped(row.count)} times` : ""}${row?.source ? `, ${row.source.file}:${row.source.line}` : ""}`), svg("rect", { width: WIDE, height: HIGH, rx: 6 }));
     if (row?.count) group.append(svg("rect", { width: 4, height: HIGH, rx: 2, class: "hot", opacity: 0.15 + 0.85 * Math.sqrt(row.count / most) }));
