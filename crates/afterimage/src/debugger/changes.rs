@@ -42,7 +42,7 @@ pub(crate) struct Changing<'a> {
     executions: Occurrences<'a, FileSegments>,
     /// The places where the value can change, by block, ascending.
     places: HashMap<BlockId, Vec<Place>>,
-    /// Whether the variable is always in locals, or a constant.
+    /// Whether the variable is in locals or a constant at the position.
     pub(crate) is_in_locals: bool,
 }
 
@@ -175,26 +175,26 @@ impl<'a> Debugger<'a> {
                 .any(|range| range.as_ref().is_none_or(|range| range.contains(&offset)))
                 .then_some(op),
         };
-        let mut sets = HashSet::new();
-        let mut regions = HashMap::new();
+        // The region of each operator, and whether it sets a local.
+        let mut sites = Vec::new();
         for (op, offset, operator) in self.run.program.operators(self.run.module, code) {
             use wasmparser::Operator as O;
-            if let O::LocalSet { local_index } | O::LocalTee { local_index } = operator
-                && locals.contains(&local_index)
-            {
-                sets.insert(op);
-            }
-            regions.insert(op, region(op, offset));
+            let sets = matches!(
+                operator,
+                O::LocalSet { local_index } | O::LocalTee { local_index }
+                    if locals.contains(&local_index)
+            );
+            sites.push((region(op, offset), sets));
         }
+        let sets = |op: OpId| sites.get(op.index()).is_some_and(|(_, sets)| *sets);
+        let region = |op: OpId| sites.get(op.index()).map(|(region, _)| region);
         let graph = &code.cfg.graph;
         let ends_elsewhere = |block: BlockId, first: OpId| {
             graph.predecessors(block).any(|before| {
                 let ops = &code.cfg.blocks[before].ops;
                 let last = ops.end.index().checked_sub(1).map(OpId::new);
                 let last = last.filter(|last| *last >= ops.start);
-                last.is_none_or(|last| {
-                    regions.get(&last) != regions.get(&first) || sets.contains(&last)
-                })
+                last.is_none_or(|last| region(last) != region(first) || sets(last))
             })
         };
         let mut places: HashMap<BlockId, Vec<Place>> = HashMap::new();
@@ -207,8 +207,8 @@ impl<'a> Debugger<'a> {
             for op in (block.ops.start.index()..block.ops.end.index()).map(OpId::new) {
                 let place = match before {
                     None if id == graph.root() || ends_elsewhere(id, op) => Some(op),
-                    Some(before) if sets.contains(&before) => Some(before),
-                    Some(before) if regions.get(&before) != regions.get(&op) => Some(op),
+                    Some(before) if sets(before) => Some(before),
+                    Some(before) if region(before) != region(op) => Some(op),
                     _ => None,
                 };
                 own.extend(place.map(|by| Place {
@@ -239,7 +239,9 @@ impl<'a> Debugger<'a> {
             begin: Position::new(innermost.entered, first),
             executions,
             places,
-            is_in_locals: momentary.is_empty(),
+            is_in_locals: region(OpId::from_u32(at.op)).is_some_and(|here| {
+                here.momentary.is_none() && (here.extent.is_some() || extents.is_empty())
+            }),
         })
     }
 
