@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage::debugger::{Access, Debugger, Direction, Position, RunTo, StopAt, StopPoint};
 use afterimage_present::grouped;
-use afterimage_replay::state::Condition;
+use afterimage_replay::state::{Condition, Path};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
@@ -387,7 +387,11 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
             Some(handle) => self.frame_of_locals(handle)?,
             None => Some(self.frame(wanted.frame_id)?),
         };
-        let Some(frame) = frame else {
+        let is_whole = wanted
+            .name
+            .parse::<Path>()
+            .is_ok_and(|path| path.is_variable());
+        let Some(frame) = frame.filter(|_| is_whole) else {
             return Ok(refused(&format!(
                 "{} is a part of a variable that is not in memory here; watch the whole variable",
                 wanted.name
@@ -395,7 +399,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         };
         let Position { time, op, .. } = frame.position();
         Ok(json!({
-            "dataId": format!("{time}.{op} {}", wanted.name),
+            "dataId": format!("{time}.{op}.{} {}", frame.inlined, wanted.name),
             "description": format!("{} (not in memory; changes during this call)", wanted.name),
             "accessTypes": [Access::Write],
             "canPersist": false,
@@ -468,7 +472,8 @@ pub(crate) fn address(text: &str) -> Result<u64> {
 }
 
 /// Returns the name and the data that a `dataId` contains: `0x400+8 NAME` for bytes of memory, and
-/// `TIME.OPERATOR NAME` for a variable that is not in memory, with a position in its call.
+/// `TIME.OPERATOR.INLINED NAME` for a variable that is not in memory, with a position in its call and
+/// the number of inlined calls that lead to its frame.
 fn watched(id: &str, access_type: Option<&str>) -> Result<(String, StopAt)> {
     let access = access(access_type)?;
     let unknown = || anyhow!("{id:?} is not a dataId of dataBreakpointInfo");
@@ -485,17 +490,22 @@ fn watched(id: &str, access_type: Option<&str>) -> Result<(String, StopAt)> {
             }
         }
         None => {
-            let (time, op) = data.split_once('.').ok_or_else(unknown)?;
+            let mut numbers = data.split('.').map(str::parse::<u64>);
+            let mut number = || numbers.next().and_then(Result::ok).ok_or_else(unknown);
+            let (time, op, inlined) = (number()?, number()?, number()?);
             if access != Access::Write {
                 bail!("{name} is not in memory, so its reads cannot be watched");
             }
             let at = Position {
-                time: time.parse().map_err(|_| unknown())?,
-                op: op.parse().map_err(|_| unknown())?,
+                time,
+                op: u32::try_from(op).map_err(|_| unknown())?,
                 ahead: 0,
             };
-            let name = name.to_owned();
-            StopAt::Variable { at, name }
+            StopAt::Variable {
+                at,
+                inlined: u32::try_from(inlined).map_err(|_| unknown())?,
+                name: name.to_owned(),
+            }
         }
     };
     Ok((name.to_owned(), at))

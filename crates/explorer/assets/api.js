@@ -36,14 +36,14 @@ export const onanswer = (hear) => heard.push(hear);
 export async function ask(command, options = {}, view) {
   const query = parameters(options);
   const stop = view ? replacing(view) : new AbortController();
-  const known = foreseen.get(`${command}?${query}`);
-  if (known) {
-    if (view) open.delete(view);
-    for (const hear of heard) hear(known, 0);
-    return known;
-  }
   asking += 1;
   try {
+    const known = foreseen.get(`${command}?${query}`);
+    if (known) {
+      if (view) open.delete(view);
+      for (const hear of heard) hear(known, 0);
+      return known;
+    }
     const awaited = ahead;
     if (awaited && view) {
       // The answer may be on its way. Otherwise, this question comes first.
@@ -123,6 +123,8 @@ async function answer(command, query, stop, view, hear) {
   const lines = isJson ? body.split("\n").filter((line) => line).map((line) => JSON.parse(line)) : [];
   const why = lines[0]?.error;
   if (response.status === 409 && why.startsWith("a newer question")) throw new Superseded();
+  // The recording may have changed.
+  if (response.status === 409) foreseen.clear();
   if (why) throw new Error(why);
   const given = { doc: lines[0], rows: lines.slice(1), text: body, took: Number.parseFloat(took), kept: Boolean(kept), command: command_ };
   hear(given, performance.now() - begun);

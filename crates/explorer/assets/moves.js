@@ -199,7 +199,9 @@ export const variable = () => /** @type {HTMLElement | null | undefined} */ (doc
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
-  const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: frame()?.number ?? 0, reverse: step < 0 });
+  const own = frame();
+  const inlined = own?.inlined?.length ? own.inlined.length - own.inside : undefined;
+  const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: own?.number ?? 0, inlined, reverse: step < 0 });
   const { moment } = answer.doc;
   if (!moment) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
   await arrive({ ...answer, doc: moment });

@@ -432,6 +432,7 @@ impl Exchange<'_> {
                     .parameters
                     .parsed("activation", "a number")?
                     .unwrap_or(0),
+                inlined: self.parameters.parsed("inlined", "a number")?,
             },
         };
         let query = StepQuery {

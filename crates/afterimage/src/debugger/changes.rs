@@ -33,11 +33,25 @@ const SPAN: u64 = 1 << 17;
 /// The maximum number of bytes of a variable.
 const LARGEST: usize = 1 << 16;
 
+/// A variable as a frame names it.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'n> {
+    /// The name, or an expression that begins with it.
+    pub name: &'n str,
+    /// The number of inlined calls that lead to the frame. `None` stands for the innermost frame.
+    pub inlined: Option<u32>,
+}
+
 /// A variable of a call that is not in memory.
 pub(crate) struct Changing<'a> {
     what: What,
-    /// The beginning of the call.
+    function: FuncId,
+    /// The time at which the call began.
+    entered: u64,
+    /// The first operator of the call.
     begin: Position,
+    /// The last operator of each block that ends by setting a local of the variable.
+    sets_at_end: HashMap<BlockId, u32>,
     /// The executions of the nodes of the path with blocks in `places`.
     executions: Occurrences<'a, FileSegments>,
     /// The places where the value can change, by block, ascending.
@@ -134,15 +148,16 @@ impl Search {
 
 impl<'a> Debugger<'a> {
     /// Finds the places where a variable that is in scope at a position can change during the
-    /// innermost call there. O(operators of the function + nodes of the path).
+    /// innermost call there. O(operators of the function · locations of the variable + nodes of the
+    /// path).
     ///
     /// # Errors
     /// If there is no such variable, or the path cannot be read.
-    pub(crate) fn changing(&self, at: Position, expression: &str) -> Result<Changing<'a>> {
+    pub(crate) fn changing(&self, at: Position, named: Named<'_>) -> Result<Changing<'a>> {
         let (function, offset) = self.place(at)?;
         let code = self.run.program.function(function);
         let code = code.context("a function is not in the program")?;
-        let what = self.changing_variable((function, offset), expression)?;
+        let what = self.changing_variable((function, offset), named)?;
         let mut locals = HashSet::new();
         let mut extents = Vec::new();
         // The extents in which any operator may change the value.
@@ -157,8 +172,8 @@ impl<'a> Debugger<'a> {
                 extents = known.extents(variable).unwrap_or_default();
                 scope = &variable.scope;
                 let starts = extents.iter().map(|range| (Some(range.start), Some(range)));
-                let anywhere = extents.is_empty().then_some((None, None));
-                for (at, extent) in starts.chain(anywhere) {
+                // A list of locations may have an entry for all other code.
+                for (at, extent) in starts.chain([(None, None)]) {
                     match locals_of(known, variable, at) {
                         Some(all) => locals.extend(all),
                         None => momentary.push(extent.cloned()),
@@ -198,6 +213,7 @@ impl<'a> Debugger<'a> {
             })
         };
         let mut places: HashMap<BlockId, Vec<Place>> = HashMap::new();
+        let mut sets_at_end = HashMap::new();
         for (id, block) in code.cfg.blocks.iter() {
             if block.kind != BlockKind::Code {
                 continue;
@@ -217,6 +233,9 @@ impl<'a> Debugger<'a> {
                 }));
                 before = Some(op);
             }
+            if let Some(last) = before.filter(|last| sets(*last)) {
+                sets_at_end.insert(id, last.as_u32());
+            }
             if !own.is_empty() {
                 places.insert(id, own);
             }
@@ -232,11 +251,22 @@ impl<'a> Debugger<'a> {
         cursor.seek(at.time)?;
         let innermost = cursor.innermost()?;
         let innermost = innermost.context("a position is outside of all calls")?;
-        let first = self.bodies.first_of(function, code.cfg.graph.root())?;
-        let first = first.context("a function has no operators")?;
+        // The root may be empty. Then the first place is in the block after it.
+        let root = &code.cfg.blocks[graph.root()].ops;
+        let begin = match root.start < root.end {
+            true => Position::new(innermost.entered, root.start),
+            false => {
+                let time = innermost.entered.saturating_add(1).min(self.length());
+                let first = self.ops(self.block(time)?).unwrap_or_default().start;
+                Position::new(time, OpId::from_u32(first))
+            }
+        };
         Ok(Changing {
             what,
-            begin: Position::new(innermost.entered, first),
+            function,
+            begin,
+            entered: innermost.entered,
+            sets_at_end,
             executions,
             places,
             is_in_locals: region(OpId::from_u32(at.op)).is_some_and(|here| {
@@ -253,21 +283,21 @@ impl<'a> Debugger<'a> {
     pub(crate) fn memory_of(
         &self,
         at: Position,
-        expression: &str,
+        named: Named<'_>,
     ) -> Result<Option<(Range, Option<Window>)>> {
+        let expression = named.name;
         let (function, offset) = self.place(at)?;
         if wasm_local(self.session(), self.program.names, function, expression).is_some() {
             return Ok(None);
         }
-        let path: Path = expression.parse().map_err(|error| anyhow!("{error}"))?;
         let known = self.known_variables()?;
-        let scopes = self.scopes(function);
-        let scopes = scopes.as_deref().ok();
+        let (variable, path) = self.variable_of((function, offset), named)?;
         let mut found = None;
         self.at_each(&[(self.visit(at)?, at)], |_, moment| {
             let look = || {
-                let object = known.resolve(&path, scopes.map(|scopes| (scopes, offset)), moment)?;
-                let local = is_local(known, (&path, &object), moment, scopes)?;
+                let whole = known.locate(&variable, Some(offset), moment)?;
+                let object = known.follow(&path, whole, moment)?;
+                let local = is_local(known, (&variable, &object), moment)?;
                 Ok::<_, PathError>((object, local))
             };
             found = Some(look());
@@ -298,26 +328,44 @@ impl<'a> Debugger<'a> {
         visit.context("a position is not in the path")
     }
 
+    /// Finds the variable with which an expression begins, and the expression that begins with it.
+    fn variable_of(
+        &self,
+        (function, offset): (FuncId, OrigOffset),
+        Named { name, inlined }: Named<'_>,
+    ) -> Result<(Variable, Path)> {
+        let path: Path = name.parse().map_err(|error| anyhow!("{error}"))?;
+        let known = self.known_variables()?;
+        let scopes = self.scopes(function);
+        let scopes = scopes.as_deref().ok();
+        if let (Some(scopes), Some(inlined)) = (scopes, inlined) {
+            let mut all = known.in_scope_of(scopes, offset)?.into_iter();
+            let found = all.find(|one| one.inlined <= inlined && one.name == path.variable);
+            if let Some(variable) = found {
+                return Ok((variable, path));
+            }
+        }
+        let found = known.begin(&path, scopes.map(|scopes| (scopes, offset)));
+        let (variable, path) = found.map_err(|why| anyhow!("{name}: {why}"))?;
+        Ok((variable, path.into_owned()))
+    }
+
     fn changing_variable(
         &self,
         (function, offset): (FuncId, OrigOffset),
-        expression: &str,
+        named: Named<'_>,
     ) -> Result<What> {
-        let session = self.session();
-        let names = self.program.names;
-        if let Some(local) = wasm_local(session, names, function, expression) {
+        let (session, names) = (self.session(), self.program.names);
+        if let Some(local) = wasm_local(session, names, function, named.name) {
             return Ok(What::Local(local));
         }
-        let path: Path = expression.parse().map_err(|error| anyhow!("{error}"))?;
-        let scopes = self.scopes(function)?;
-        let known = self.known_variables()?;
-        let found = known.begin(&path, Some((&scopes, offset)));
-        let (variable, path) = found.map_err(|why| anyhow!("{expression}: {why}"))?;
+        let (variable, path) = self.variable_of((function, offset), named)?;
+        let name = named.name;
         if variable.kind == VariableKind::Global {
-            bail!("{expression} is not a variable of the call");
+            bail!("{name} is not a variable of the call");
         }
         if !path.is_variable() {
-            bail!("{expression} is a part of a variable that is not in memory: name the variable");
+            bail!("{name} is a part of a variable that is not in memory: name the variable");
         }
         Ok(What::Variable(variable))
     }
@@ -343,26 +391,29 @@ impl<'a> Debugger<'a> {
             since: None,
         };
         let mut own = self.position_in(changing, from)?;
-        if direction == Direction::Backward && own == Some(from) {
-            // Right after a change, the value before it is sought.
-            let (_, block) = self.block(from.time)?;
-            let mut here = changing.places.get(&block).into_iter().flatten();
-            own = own.filter(|_| here.all(|place| place.by != from.op || place.after != from.op));
-        }
-        let mut own = match own {
-            Some(own) => Some((self.visit(own)?, own)),
-            None => None,
-        };
         let here = self.visit(from)?;
         let all = &changing.executions;
         // The numbers of the executions that are left.
         let (mut low, mut high) = match direction {
             Direction::Forward => {
-                let first = here.start.max(changing.begin.time);
+                let first = here.start.max(changing.entered);
                 let last = bound.map(|bound| all.rank(bound.time)).transpose()?;
                 (all.rank(first - 1)? + 1, last.unwrap_or(all.count()))
             }
-            Direction::Backward => (1, all.rank(from.time)?),
+            // Later calls of the same function do not count.
+            Direction::Backward => match own {
+                Some(_) => (1, all.rank(from.time)?),
+                None => (1, all.rank(self.end_of(changing.entered)?.min(from.time))?),
+            },
+        };
+        if direction == Direction::Backward && own == Some(from) {
+            // Right after a change, the value before it is sought.
+            let mut here = self.changes_in(changing, here)?.into_iter();
+            own = own.filter(|_| here.all(|change| change.by != from || change.after != from));
+        }
+        let mut own = match own {
+            Some(own) => Some((self.visit(own)?, own)),
+            None => None,
         };
         let mut most = FIRST;
         while low <= high {
@@ -413,7 +464,7 @@ impl<'a> Debugger<'a> {
         cursor.seek(from.time)?;
         let open = cursor.stack()?;
         let mut open = open.iter().rev();
-        let inside = open.position(|call| call.entered == changing.begin.time);
+        let inside = open.position(|call| call.entered == changing.entered);
         Ok(match inside {
             None => None,
             Some(0) => Some(from),
@@ -446,9 +497,10 @@ impl<'a> Debugger<'a> {
                 Direction::Forward => *low,
                 Direction::Backward => *high,
             };
+            self.check()?;
             let execution = all.select(number)?;
             let execution = execution.context("an execution is not in the path")?;
-            if execution.time < changing.begin.time {
+            if execution.time < changing.entered {
                 *high = 0;
                 break;
             }
@@ -460,20 +512,22 @@ impl<'a> Debugger<'a> {
             }
             let innermost = cursor.innermost()?;
             let innermost = innermost.context("an execution is outside of all calls")?;
-            if innermost.entered != changing.begin.time {
-                // Another call of the same function: leave out all of it.
+            if innermost.entered != changing.entered {
+                let open = cursor.stack()?;
+                let mut inside = open
+                    .iter()
+                    .skip_while(|call| call.entered != changing.entered);
+                let (Some(_), Some(callee)) = (inside.next(), inside.next()) else {
+                    *high = 0;
+                    break;
+                };
+                // Leave out all of a call that the variable's call makes.
                 match direction {
                     Direction::Forward => {
-                        let open = cursor.stack()?;
-                        if open.iter().all(|call| call.entered != changing.begin.time) {
-                            *high = 0;
-                            break;
-                        }
-                        let end = cursor.activation_end()?.unwrap_or(self.length());
-                        *low = all.rank(end)?.max(number) + 1;
+                        *low = all.rank(self.end_of(callee.entered)?)?.max(number) + 1;
                     }
                     Direction::Backward => {
-                        *high = all.rank(innermost.entered - 1)?.min(number - 1);
+                        *high = all.rank(callee.entered - 1)?.min(number - 1);
                     }
                 }
                 continue;
@@ -482,23 +536,48 @@ impl<'a> Debugger<'a> {
                 Direction::Forward => *low = number + 1,
                 Direction::Backward => *high = number - 1,
             }
-            let blocks = &self.path().nodes()[visit.node].blocks;
-            let first = found.len();
-            for (time, block) in (visit.start..=visit.last()).zip(blocks) {
-                for place in changing.places.get(block).into_iter().flatten() {
-                    let at = |op| Position::new(time, OpId::from_u32(op));
-                    let (by, after) = (at(place.by), at(place.after));
-                    found.push((visit, Change { by, after }));
-                }
-            }
-            if direction == Direction::Backward {
-                found[first..].reverse();
+            let changes = self.changes_in(changing, visit)?.into_iter();
+            let changes = changes.map(|change| (visit, change));
+            match direction {
+                Direction::Forward => found.extend(changes),
+                Direction::Backward => found.extend(changes.rev()),
             }
         }
         if direction == Direction::Backward {
             found.reverse();
         }
         Ok(found)
+    }
+
+    /// Returns the places of a node where the value can change, in order.
+    fn changes_in(&self, changing: &Changing<'a>, visit: Visit) -> Result<Vec<Change>> {
+        let mut found = Vec::new();
+        let blocks = &self.path().nodes()[visit.node].blocks;
+        for (time, block) in (visit.start..=visit.last()).zip(blocks) {
+            for place in changing.places.get(block).into_iter().flatten() {
+                let at = |op| Position::new(time, OpId::from_u32(op));
+                let (mut by, after) = (at(place.by), at(place.after));
+                // A set at the end of a block falls through to the next block.
+                let ops = self.ops((changing.function, *block));
+                let is_first = ops.is_some_and(|ops| ops.start == place.after);
+                if is_first && time > changing.entered {
+                    let (function, before) = self.block(time - 1)?;
+                    let set = changing.sets_at_end.get(&before);
+                    if let Some(&set) = set.filter(|_| function == changing.function) {
+                        by = Position::new(time - 1, OpId::from_u32(set));
+                    }
+                }
+                found.push(Change { by, after });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the last block of the call that began at a time.
+    fn end_of(&self, entered: u64) -> Result<u64> {
+        let mut cursor = self.path().cursor();
+        cursor.seek(entered)?;
+        Ok(cursor.activation_end()?.unwrap_or(self.length()))
     }
 
     fn value_of(&self, changing: &Changing<'_>, moment: &Moment<'_, 'a>) -> Result<Known> {

@@ -36,6 +36,7 @@ use crate::Session;
 use crate::error::QuestionError;
 use crate::named::{NamedProgram, calls_within, frames_around, line_named, with_names};
 
+pub(crate) use changes::Named;
 pub use frames::StackFrame;
 pub use inspect::{Inspection, Near};
 pub use memory::Access;
@@ -305,11 +306,13 @@ impl<'a> Debugger<'a> {
     /// If there is no such position.
     pub fn place(&self, at: Position) -> Result<(FuncId, OrigOffset)> {
         let (function, _) = self.block(at.time)?;
-        let offset = self.offset(function, OpId::from_u32(at.op))?;
-        Ok((
-            function,
-            offset.context("an operator is not in the program")?,
-        ))
+        // No function has so many operators that one has this number.
+        let offset = match at.op {
+            u32::MAX => None,
+            op => self.offset(function, OpId::from_u32(op))?,
+        };
+        let offset = offset.context("an operator is not in the program")?;
+        Ok((function, offset))
     }
 
     /// Returns the position before the operator at an offset, in the function executed at a time.

@@ -16,7 +16,7 @@ use afterimage_wpp::{Occurrences, Visit};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
-use super::changes::Changing;
+use super::changes::{Changing, Named};
 use super::memory::{Access, Watched};
 use super::{Debugger, Direction, Position};
 use crate::places::{Site, reached};
@@ -52,6 +52,8 @@ pub enum StopAt {
     Variable {
         /// A position at which the variable is in scope.
         at: Position,
+        /// The number of inlined calls that lead to the variable's frame.
+        inlined: u32,
         /// The variable's name.
         name: String,
     },
@@ -212,7 +214,8 @@ impl<'a> Debugger<'a> {
     ///
     /// # Errors
     /// If the program has no such place, the condition names something unknown there, the condition
-    /// or the hit count is invalid, or one of them is given for accesses to memory.
+    /// or the hit count is invalid, or one of them is given for accesses to memory or changes of a
+    /// variable.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -255,8 +258,10 @@ impl<'a> Debugger<'a> {
                 };
                 (Points::Memory(watched), None, None)
             }
-            StopAt::Variable { at, name } => {
-                (Points::Variable(self.changing(*at, name)?), None, None)
+            StopAt::Variable { at, inlined, name } => {
+                let inlined = Some(*inlined);
+                let changing = self.changing(*at, Named { name, inlined })?;
+                (Points::Variable(changing), None, None)
             }
         };
         Ok(StopPoint {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MomentQuery;
 use crate::Session;
-use crate::debugger::{Debugger, Direction, Position, Step, debug};
+use crate::debugger::{Debugger, Direction, Named, Position, Step, debug};
 
 /// A way to move from one moment to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub enum Move {
         variable: String,
         /// The activation in which the variable is looked up, counted from 0 for the innermost.
         activation: usize,
+        /// The number of inlined calls that lead to the variable's frame. `None` stands for the
+        /// innermost frame of the activation.
+        inlined: Option<u32>,
     },
 }
 
@@ -59,7 +62,11 @@ impl StepQuery {
                 Move::Write {
                     variable,
                     activation,
-                } => self.write(debugger, from, (variable, *activation))?,
+                    inlined,
+                } => {
+                    let (name, inlined) = (&**variable, *inlined);
+                    self.write(debugger, from, (Named { name, inlined }, *activation))?
+                }
             };
             let Some(next) = next else {
                 return Ok(None);
@@ -82,7 +89,7 @@ impl StepQuery {
         &self,
         debugger: &Debugger<'_>,
         from: Position,
-        (name, activation): (&str, usize),
+        (named, activation): (Named<'_>, usize),
     ) -> Result<Option<Position>> {
         // An outer activation's variables are known at its call.
         let known = if activation == 0 {
@@ -93,11 +100,11 @@ impl StepQuery {
             let frame = frames.find(|frame| frame.number == activation);
             frame.context("there is no such activation")?.position()
         };
-        let changing = debugger.changing(known, name);
+        let changing = debugger.changing(known, named);
         if !changing
             .as_ref()
             .is_ok_and(|changing| changing.is_in_locals)
-            && let Some((range, call)) = debugger.memory_of(known, name)?
+            && let Some((range, call)) = debugger.memory_of(known, named)?
         {
             let window = call.unwrap_or(Window {
                 first: 1,

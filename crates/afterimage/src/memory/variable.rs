@@ -7,9 +7,9 @@ use afterimage_present::document::objects;
 use afterimage_present::{CallThere, VariableThere, counted, grouped, shell_word};
 use afterimage_program::{Function, Names, SourceMap};
 use afterimage_replay::state::{
-    Activation, Bodies, FunctionScopes, Limits, Machine, Moment, Nothing, Object, Occasion, Path,
-    PathError, Shape, TypeKind, Unavailable, VariableKind, VariableLocation, Variables, Watch,
-    WatchError, Watched, Written, follow_to,
+    Activation, Bodies, Limits, Machine, Moment, Nothing, Object, Occasion, Path, PathError, Shape,
+    TypeKind, Unavailable, Variable, VariableKind, VariableLocation, Variables, Watch, WatchError,
+    Watched, Written, follow_to,
 };
 use afterimage_replay::steps::{At, LARGEST_RANGE, MemoryAnswer, Range};
 use afterimage_replay::values::RecordedValues;
@@ -293,28 +293,28 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<VariableAt, PathError>
         object,
         ..
     } = watched;
+    let place = scopes.map(|scopes| (scopes, moment.activation.offset));
+    let (variable, _) = variables.begin(path, place)?;
     Ok(VariableAt {
         type_name: variables.type_name(object.type_ref)?,
         object: object.clone(),
-        local: is_local(variables, (path, object), moment, *scopes)?,
+        local: is_local(variables, (&variable, object), moment)?,
         written: None,
         contents: contents(variables, object, *moment),
     })
 }
 
-/// Whether the object that an expression denotes exists only during the innermost call.
+/// Whether the object that an expression denotes exists only during the innermost call. `variable`
+/// is the variable with which the expression begins.
 pub(crate) fn is_local(
     variables: &Variables<'_>,
-    (path, object): (&Path, &Object),
+    (variable, object): (&Variable, &Object),
     moment: &Moment<'_, '_>,
-    scopes: Option<&FunctionScopes>,
-) -> Result<bool, PathError> {
-    let at = moment.activation.offset;
-    let place = scopes.map(|scopes| (scopes, at));
-    let (variable, _) = variables.begin(path, place)?;
+) -> Result<bool, Unavailable> {
+    let at = Some(moment.activation.offset);
     // An object that has a place even without any machine state is static.
-    let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
-    let whole = variables.locate(&variable, Some(at), moment)?;
+    let is_static = variables.locate(variable, at, &Nothing).is_ok();
+    let whole = variables.locate(variable, at, moment)?;
     let inside = object.memory().all(|part| {
         let mut all = whole.memory();
         all.any(|all| all.start <= part.start && part.end <= all.end)

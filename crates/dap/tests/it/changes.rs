@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use afterimage::Session;
-use afterimage::debugger::{Debugger, Direction, Position, StopAt, with_debugger};
+use afterimage::debugger::{Access, Debugger, Direction, Position, StopAt, with_debugger};
+use afterimage::explore::{Move, StepQuery};
 use afterimage_replay::state::{Limits, Moment, Path, Variable};
 use anyhow::{Context, Result};
 
-use crate::programs::{INLINED, RECURSIVE, Random, optimised, recording};
+use crate::programs::{
+    INLINED, RECURSIVE, Random, SOURCE, line_of, optimised, recorded_program, recording,
+};
 
 /// What is known about a variable at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +117,18 @@ fn last_change(all: &Values, from: usize) -> Option<Position> {
     since.filter(|since| *since != all[0].0)
 }
 
+/// Whether a stop is right before the operator that changes a value, or where the new value is
+/// known. A set at the end of a block is in the block before.
+fn is_right_before(stop: Option<Position>, after: Option<Position>) -> bool {
+    match (stop, after) {
+        (Some(by), Some(after)) => {
+            let is_next = by.op == after.op || by.op + 1 == after.op;
+            by.time == after.time && is_next || by.time + 1 == after.time && by.op < after.op
+        }
+        (stop, after) => stop == after,
+    }
+}
+
 #[derive(Debug, Default)]
 struct Compared {
     next: usize,
@@ -153,9 +168,26 @@ fn compare(debugger: &Debugger<'_>, calls: usize, all: &mut Compared) -> Result<
         for (variable, values) in wanted.iter().zip(&listed) {
             let point = StopAt::Variable {
                 at,
+                inlined: variable.inlined,
                 name: variable.name.clone(),
             };
             let point = debugger.stop_point(&point, None, None)?;
+            let (begin, end) = (debugger.first()?, debugger.last()?);
+            if begin < values[0].0 {
+                let next = debugger
+                    .run_to(begin, &[&point], Direction::Forward, None)?
+                    .at;
+                assert_eq!(next, next_change(values, 0), "{} first", variable.name);
+            }
+            let last = debugger
+                .run_to(end, &[&point], Direction::Backward, None)?
+                .at;
+            let expected = last_change(values, values.len() - 1);
+            let name = &variable.name;
+            assert!(
+                is_right_before(last, expected),
+                "{name} last: {last:?}, not {expected:?}"
+            );
             for _ in 0..4 {
                 let from = random.below(values.len() as u64) as usize;
                 let begin = values[from].0;
@@ -171,15 +203,8 @@ fn compare(debugger: &Debugger<'_>, calls: usize, all: &mut Compared) -> Result<
                 if expected == Some(begin) {
                     continue;
                 }
-                // Going back, the run stops before the operator that changes the value.
-                let is_it = match (before, expected) {
-                    (Some(by), Some(after)) => {
-                        let is_next = by.op == after.op || by.op + 1 == after.op;
-                        by.time == after.time && is_next
-                    }
-                    (found, expected) => found == expected,
-                };
                 let name = &variable.name;
+                let is_it = is_right_before(before, expected);
                 assert!(
                     is_it,
                     "{name} before {begin:?}: {before:?}, not {expected:?}"
@@ -222,4 +247,107 @@ fn of_inlined_functions() {
 fn of_recursive_functions() {
     let folder = tempfile::tempdir().unwrap();
     holds(&optimised(&folder, RECURSIVE), 12);
+}
+
+/// A function that sets its local as the last operator of a block, and within a block.
+const SETS: &str = r#"(module
+  (memory (export "memory") 1)
+  (func $count (param $n i32) (result i32) (local $i i32)
+    (loop $again
+      (local.set $i (i32.add (local.get $i) (local.get $n)))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $i))
+  (func (export "_start") (local $i i32)
+    (local.set $i (i32.const 3))
+    (loop $again
+      (if (i32.and (local.get $i) (i32.const 1))
+        (then (local.set $i (i32.sub (local.get $i) (i32.const 1))))
+        (else (local.set $i (i32.sub (local.get $i) (i32.const 1)))))
+      (drop (call $count (i32.const 4)))
+      (br_if $again (local.get $i)))))"#;
+
+#[test]
+fn of_locals_that_are_set_at_the_end_of_a_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&recorded_program(&folder, SETS)).unwrap();
+    with_debugger(&session, &AtomicBool::new(false), |debugger| {
+        // The changes of a local during the last call of its function, from the end.
+        let changes = |at: Position, name: &str| -> Result<Vec<u8>> {
+            let point = StopAt::Variable {
+                at,
+                inlined: 0,
+                name: name.to_owned(),
+            };
+            let point = debugger.stop_point(&point, None, None)?;
+            let mut from = debugger.last()?;
+            let mut found = Vec::new();
+            while let Some(at) = debugger
+                .run_to(from, &[&point], Direction::Backward, None)?
+                .at
+            {
+                let (_, offset) = debugger.place(at)?;
+                found.push(debugger.session().bytes()[offset.0 as usize]);
+                from = at;
+            }
+            let mut forward = 0;
+            let mut from = debugger.position("t=1")?;
+            while let Some(at) = debugger
+                .run_to(from, &[&point], Direction::Forward, None)?
+                .at
+            {
+                forward += 1;
+                from = at;
+            }
+            assert_eq!(found.len(), forward, "{name}");
+            Ok(found)
+        };
+        const SET: u8 = 0x21;
+        const TEE: u8 = 0x22;
+        assert_eq!(changes(debugger.last()?, "$i")?, [SET; 4]);
+        let count = debugger.position("count#2")?;
+        assert_eq!(changes(count, "$i")?, [SET; 4]);
+        assert_eq!(changes(count, "$n")?, [TEE; 4]);
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// Without optimisation, variables are in memory.
+#[test]
+fn steps_to_writes_of_a_variable_in_memory_equal_its_data_breakpoints() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::open(&recording(&folder, "0", &["20"])).unwrap();
+    let place = format!("{SOURCE}:{}#5", line_of("let amount ="));
+    let step = |direction| {
+        session.step(&StepQuery {
+            at: place.clone(),
+            offset: None,
+            ahead: 0,
+            by: Move::Write {
+                variable: "seed".to_owned(),
+                activation: 0,
+                inlined: None,
+            },
+            direction,
+        })
+    };
+    let next = step(Direction::Forward).unwrap().moment.unwrap().t;
+    let last = step(Direction::Backward).unwrap().moment.unwrap().t;
+    with_debugger(&session, &AtomicBool::new(false), |debugger| {
+        let at = debugger.position(&place)?;
+        let path = "seed".parse().unwrap();
+        let object = debugger.inspect(at, 1, |inspection| inspection.object((0, 0), &path))?;
+        let point = StopAt::Memory {
+            access: Access::Write,
+            memory: 0,
+            address: object.unwrap().address().unwrap(),
+            bytes: 8,
+        };
+        let point = debugger.stop_point(&point, None, None)?;
+        let stop = |direction| debugger.run_to(at, &[&point], direction, None);
+        assert_eq!(stop(Direction::Forward)?.at.unwrap().time, next);
+        assert_eq!(stop(Direction::Backward)?.at.unwrap().time, last);
+        Ok(())
+    })
+    .unwrap();
 }

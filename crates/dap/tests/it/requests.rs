@@ -240,11 +240,12 @@ fn data_breakpoints_stop_at_changes_of_a_variable_that_is_not_in_memory() {
     );
     let wanted = json!({ "breakpoints": [
         { "dataId": info["dataId"] }, { "dataId": info["dataId"], "accessType": "read" },
-        { "dataId": "9999999999999.1 seed" }, { "dataId": "1.99999 seed" },
+        { "dataId": "9999999999999.1.0 seed" }, { "dataId": "1.99999.0 seed" },
+        { "dataId": "1.4294967295.0 seed" }, { "dataId": "1.1.4294967296 seed" }, { "dataId": "1.1 seed" },
     ] });
     let set = client.done("setDataBreakpoints", wanted);
     assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
-    for refused in 1..4 {
+    for refused in 1..7 {
         assert_eq!(set["breakpoints"][refused]["verified"], false, "{set}");
     }
     let stopped = client.go("continue");

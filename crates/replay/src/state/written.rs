@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId, OrigOffset};
 use afterimage_variables::{
-    FunctionScopes, Machine, Piece, Variable, VariableKind, VariableLocation, Variables, Word,
+    FunctionScopes, Machine, Piece, Unavailable, Variable, VariableKind, VariableLocation,
+    Variables, Word,
 };
 use afterimage_wpp::{NodeFilter, Visit};
 use wasmparser::Operator;
@@ -86,18 +87,24 @@ struct Probed {
     slots: bool,
     /// Whether a global or memory is read to find the place.
     others: bool,
-    pieces: Vec<Piece>,
+    /// The pieces of the variable, or the reason why it has no location.
+    pieces: Result<Vec<Piece>, Unavailable>,
 }
 
 fn probe(known: &Variables<'_>, variable: &Variable, at: Option<OrigOffset>) -> Probed {
     let probe = Probe::default();
     let located = known.locate(variable, at, &probe);
     let mut locals = probe.locals.into_inner();
-    let pieces = located.map_or(Vec::new(), |object| object.pieces);
-    locals.extend(pieces.iter().filter_map(|piece| match piece.place {
-        VariableLocation::Local(local) => Some(local),
-        _ => None,
-    }));
+    let pieces = located.map(|object| object.pieces);
+    locals.extend(
+        pieces
+            .iter()
+            .flatten()
+            .filter_map(|piece| match piece.place {
+                VariableLocation::Local(local) => Some(local),
+                _ => None,
+            }),
+    );
     locals.sort_unstable();
     locals.dedup();
     Probed {
@@ -116,13 +123,18 @@ pub fn locals_of(
     at: Option<OrigOffset>,
 ) -> Option<Vec<u32>> {
     let found = probe(known, variable, at);
-    let only = found.pieces.iter().all(|piece| {
-        use VariableLocation as Place;
-        matches!(
-            piece.place,
-            Place::Local(_) | Place::Value(_) | Place::OptimisedOut
-        )
-    });
+    let only = match &found.pieces {
+        Ok(pieces) => pieces.iter().all(|piece| {
+            use VariableLocation as Place;
+            matches!(
+                piece.place,
+                Place::Local(_) | Place::Value(_) | Place::OptimisedOut
+            )
+        }),
+        // There is no value there.
+        Err(Unavailable::OptimisedOut | Unavailable::NotHere { .. }) => true,
+        Err(_) => false,
+    };
     (only && !found.slots && !found.others).then_some(found.locals)
 }
 
@@ -177,7 +189,7 @@ pub(super) fn doubt(
         ..
     } = probe(known, variable, is_list.then_some(at));
     let on_stack = |piece: &Piece| matches!(piece.place, VariableLocation::OperandStack(_));
-    let place = if slots || pieces.iter().any(on_stack) {
+    let place = if slots || pieces.iter().flatten().any(on_stack) {
         Some((here, Writer::Slot))
     } else {
         // A damaged entry has no value, so this default does not matter.
