@@ -4,7 +4,7 @@ import { answered, choice, counted, empty, failed, fill, grouped, h, loading, pa
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { graph } from "./graph.js";
 import { named } from "./names.js";
-import { blocks, inRange } from "./overview.js";
+import { blocks, declared, inRange } from "./overview.js";
 import { files } from "./source.js";
 
 /** The maximum number of callers and callees to show. */
@@ -97,7 +97,7 @@ async function list(into) {
     if (!isHere(into)) return;
     const rows = all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500);
     fill(into, h("div.function", null, head, !rows.length ? none : h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Blocks"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
-      h("tbody", null, rows.map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, named(row.function.name))), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
+      h("tbody", null, rows.map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, named(row.function.name)), declared(row)), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 

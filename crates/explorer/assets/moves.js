@@ -13,6 +13,8 @@ export function say(text) {
   setTimeout(() => made.remove(), 3500);
 }
 
+const NO_MOMENT = "Choose a moment first: click a line of output, an execution, or press Home or End.";
+
 /** The number of moves that may wait for others. */
 const WAITING = 12;
 let waiting = 0;
@@ -25,7 +27,7 @@ function moved(move) {
   last = last.then(async () => {
     try {
       while (known.waits) await new Promise((done) => setTimeout(done, 4));
-      if (!known.moment) say(known.error ? String(known.error.message ?? known.error) : "Choose a moment first: click a line of output, an execution, or press Home or End.");
+      if (!known.moment) say(known.error ? String(known.error.message ?? known.error) : NO_MOMENT);
       else await move();
     } catch (error) {
       if (!(error instanceof Superseded)) say(String(/** @type {any} */ (error).message ?? error));
@@ -209,6 +211,7 @@ export const write = (step, name = variable()) => moved(async () => {
 
 /** Selects the next frame of the user's own code that is shown, or says that there is none. @param {1 | -1} by @param {string} none */
 function select(by, none) {
+  if (!known.moment) return say(NO_MOMENT);
   const own = frame();
   const shown = frames().filter((one) => !one.library || one.key === own?.key);
   const next = own && shown[shown.findIndex((one) => one.key === own.key) + by];

@@ -1,6 +1,6 @@
 /** Shows the run at a glance: how it ended, what it printed, and where it spent its time. */
 import { ask, askAhead, Superseded } from "./api.js";
-import { answered, counted, empty, failed, fill, grouped, h, loading, panel, share, visible, whose } from "./dom.js";
+import { answered, base, counted, empty, failed, fill, grouped, h, loading, panel, share, visible, whose } from "./dom.js";
 import { flame } from "./flame.js";
 import { address, focus, go } from "./focus.js";
 import { named } from "./names.js";
@@ -149,6 +149,9 @@ function bytes(writes, info) {
   return h("div", null, box, about);
 }
 
+/** Returns the line of a function, which tells closures of one function apart. @param {any} row */
+export const declared = (row) => row.source && h("span.soft", { title: row.source.file }, ` ${base(row.source.file)}:${row.source.line}`);
+
 let code = "mine";
 /** @param {HTMLElement} into */
 async function showHot(into) {
@@ -161,7 +164,7 @@ async function showHot(into) {
       h("tbody", null, most.map((/** @type {any} */ row) => {
         const bar = h("span.bar", { "aria-hidden": "true" });
         bar.style.width = `${(100 * row.instructions) / totals.instructions}%`;
-        return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }, named(row.function.name))),
+        return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }, named(row.function.name)), declared(row)),
           h("td.n", null, grouped(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
       }))) : empty("No function of your own code was executed."),
     h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));

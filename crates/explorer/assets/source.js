@@ -119,7 +119,11 @@ async function show() {
     const line = want.line || (stands?.file === want.file ? stands.line : 0);
     const index = open.doc.lines.findIndex((/** @type {any} */ row) => row.line === line);
     open.values = below(stands);
-    if (index >= 0 && shownLine !== `${key} ${line} ${focus.at}`) {
+    if (!line && shownLine !== key) {
+      // The first lines are often remarks.
+      shownLine = key;
+      open.list.show(Math.max(0, open.doc.lines.findIndex((/** @type {any} */ row) => row.count)));
+    } else if (index >= 0 && shownLine !== `${key} ${line} ${focus.at}`) {
       shownLine = `${key} ${line} ${focus.at}`;
       open.list.show(rowOf(index));
     } else open.list.draw();

@@ -135,26 +135,39 @@ function globals() {
 const rest = () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
 
 /**
- * Shows a value. Its members can be opened.
+ * Shows a value. Its members can be opened, and their members.
  * @param {any} variable @param {(name: string) => void} asked
  */
 function value(variable, asked) {
-  const text = variable.value;
-  if (text === null || text === undefined) return h("span.soft", null, variable.unavailable ?? "not known here");
-  const button = h("button.link", { type: "button", title: `${variable.type}: where did it come from?`, onclick: () => asked(variable.name) }, short(text, 90));
+  if (variable.value === null || variable.value === undefined) return h("span.soft", null, variable.unavailable ?? "not known here");
+  const parts = openable(variable.name, variable.value, `${variable.type}: where did it come from?`, asked, variable.type ? asked : null);
+  return parts.length > 1 ? h("div.openable", null, parts) : parts[0];
+}
+
+/**
+ * Returns a value, or a button that opens it, the value and its members. A member has questions if its name can be written in one.
+ * @param {string} name the expression @param {string} text its value @param {string} title
+ * @param {((name: string) => void) | null} asked asks about it @param {((name: string) => void) | null} inside asks about its members
+ * @returns {HTMLElement[]}
+ */
+function openable(name, text, title, asked, inside) {
+  const button = asked ? h("button.link", { type: "button", title, onclick: () => asked(name) }, short(text, 90)) : h("span.shown", null, short(text, 90));
   const members = parts(text);
-  if (!members && text.length <= 90) return button;
-  const whole = members
-    ? h("dl.members", null, members.map(([name, what]) => h("div", null, h("dt", null, name), h("dd", null, name && /^[\w]+$/.test(name) && variable.type && !/\d/.test(name[0])
-      ? h("button.link", { type: "button", onclick: () => asked(`${variable.name}.${name}`) }, what) : what))))
-    : h("p.whole", null, text);
+  if (!members && text.length <= 90) return [button];
+  const whole = members ? h("dl.members", null) : h("p.whole", null, text);
   whole.hidden = true;
-  const open = h("button.quiet.opens", { type: "button", "aria-expanded": "false", "aria-label": `Members of ${variable.name}`, onclick: () => {
+  const open = h("button.quiet.opens", { type: "button", "aria-expanded": "false", "aria-label": `Members of ${name}`, onclick: () => {
+    if (members && !whole.hasChildNodes()) whole.append(...members.map(([member, what]) => {
+      const path = /^\d+$/.test(member) ? `${name}[${member}]` : /^[A-Za-z_]\w*$/.test(member) ? `${name}.${member}` : null;
+      const ask = path ? inside : null;
+      const shown = openable(path ?? member, what, "Where did it come from?", ask, ask);
+      return h("div", null, h("dt", null, member), h("dd", null, shown.slice(0, 2)), shown[2]);
+    }));
     whole.hidden = !whole.hidden;
     open.setAttribute("aria-expanded", String(!whole.hidden));
     open.textContent = whole.hidden ? "▸" : "▾";
   } }, "▸");
-  return h("div.openable", null, open, button, whole);
+  return [open, button, whole];
 }
 
 /** Parses the members in the text of a value: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */

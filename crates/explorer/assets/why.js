@@ -271,7 +271,8 @@ async function whyNot(body, at) {
   }
   const { cause, before } = found.doc;
   const told = [before && h("p.soft", null, `It was executed ${counted(before.times, "time")} before, the last at t=${grouped(before.t)}.`), told_(cause), found.doc.others.map((/** @type {any} */ other) => told_(other))];
-  fill(body, h("div.about", null, told), h("h2", null, "Where the deciding value came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Only the end of the run decided it."), answered(found));
+  const note = after && h("p.note", null, `This is about everything from t=${grouped(Number(focus.from))} on, also after the range.`);
+  fill(body, note, h("div.about", null, told), h("h2", null, "Where the deciding value came from"), found.doc.why.length ? chain({ ...found, rows: found.doc.why }) : empty("Only the end of the run decided it."), answered(found));
 }
 
 /**
