@@ -63,10 +63,11 @@ for (let round = 0; round < Number(rounds); round += 1) {
   const value = page.locator(".variables tr:has(button.link)");
   const variables = await value.count();
   const first = random(Math.max(1, variables));
+  const here = await page.evaluate(() => location.hash);
   for (let other = 0; other < Math.min(3, variables); other += 1) {
     const one = value.nth((first + other) % variables);
     await timed("Step: last write of a variable", () => one.locator(".acts button").first().click());
-    await page.goBack();
+    await page.evaluate((here) => { location.hash = here; }, here);
     await settled(page);
   }
   // The steps often lead to the same callers, so ask at another moment.

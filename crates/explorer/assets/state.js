@@ -77,7 +77,7 @@ function variables() {
   if (!all.length) {
     const locals = own.locals ?? [];
     return h("div", null, own.why && h("p.note", null, own.why), locals.length ? h("table.variables", { "aria-label": `Locals of ${plain(own.function.name)}` }, h("tbody", null, locals.map((/** @type {any} */ local) =>
-      local.text ? row({ name: localName(local, locals), type: local.type, parameter: local.parameter, value: local.text }, own, false)
+      local.text ? row({ name: localName(local, locals), type: local.type, parameter: local.parameter, value: local.text }, own)
         : h("tr", null, h("th", { scope: "row" }, localName(local, locals)), h("td.value", null, "not known")))))
       : empty("This function has no variables here."));
   }
@@ -92,10 +92,10 @@ const isGone = (one) => (one.value === null || one.value === undefined) && Strin
 
 /**
  * Creates the row of a variable. Questions refer to a variable by its name, so a variable that another variable of this name hides has no questions.
- * @param {any} one @param {any} own its activation @param {boolean} [writes] whether it is in memory, so that its writes can be found
+ * @param {any} one @param {any} own its activation
  * @param {boolean} [several] whether several variables have its name and none hides the others
  */
-function row(one, own, writes = true, several = false) {
+function row(one, own, several = false) {
   // The moment of an outer activation is the moment of its call.
   const asked = async (/** @type {string} */ name) => { rest(); const about = `var:${name}`; return own.number === 0 ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
   const moves = (/** @type {1 | -1} */ step, /** @type {string} */ sign) => { const title = `${step > 0 ? "Next" : "Last"} write of ${one.name}`; return h("button.quiet.icon", { type: "button", title, "aria-label": title, onclick: () => { go({ about: `var:${one.name}` }, true); void write(step, one.name); } }, sign); };
@@ -103,7 +103,7 @@ function row(one, own, writes = true, several = false) {
   return h("tr", { class: named && focus.about === `var:${one.name}` ? "on" : null, "data-variable": named ? one.name : null }, h("th", { scope: "row", title: one.type }, one.name || "_", one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
     h("td.value", null, named ? value(one, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
       one.shadowed && h("span.soft.shadowed", null, " (hidden by an inner variable)"), several && !one.shadowed && h("span.soft", null, " (one of several with this name)")),
-    h("td.acts", null, named && writes && one.value ? [moves(-1, "↤"), moves(1, "↦")] : null));
+    h("td.acts", null, named && one.value ? [moves(-1, "↤"), moves(1, "↦")] : null));
 }
 
 let global = false;
@@ -121,7 +121,7 @@ function globals() {
       const known = all.filter((/** @type {any} */ one) => one.value !== undefined && one.value !== null);
       const inner = new Set((frames[0]?.variables ?? []).map((/** @type {any} */ one) => one.name));
       const several = (/** @type {any} */ one) => all.filter((/** @type {any} */ other) => other.name === one.name).length > 1;
-      const rows = known.map((/** @type {any} */ one) => row({ ...one, shadowed: one.shadowed || inner.has(one.name) }, { number: 0 }, true, several(one)));
+      const rows = known.map((/** @type {any} */ one) => row({ ...one, shadowed: one.shadowed || inner.has(one.name) }, { number: 0 }, several(one)));
       fill(list, rows.length ? h("table.variables", { "aria-label": "Global variables" }, h("tbody", null, rows)) : null,
         (globals ?? []).length ? h("table.variables", { "aria-label": "Globals of WebAssembly" }, h("tbody", null, globals.map((/** @type {any} */ one) => h("tr", null, h("th", { scope: "row" }, one.name ?? `global ${one.index}`), h("td.value", null, one.text ?? "not known"))))) : null,
         more ? h("p.soft", null, `and ${counted(more, "variable")} more`) : null, all.length > known.length ? h("p.soft", null, `${counted(all.length - known.length, "variable")} without a value`) : null, answered(answer));
