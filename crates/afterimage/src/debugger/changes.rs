@@ -76,7 +76,7 @@ struct Place {
     by: u32,
 }
 
-/// What is known about the value at a position.
+/// The value of a variable at a position, as far as it is known.
 #[derive(Clone, PartialEq, Eq)]
 enum Known {
     Value(Vec<u8>),

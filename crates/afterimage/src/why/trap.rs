@@ -237,7 +237,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// What a branch decided, from the least important to the most.
+/// The effect of a branch on the end of the run, the least important first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Decides {
     /// Nothing that the user's own code computed.

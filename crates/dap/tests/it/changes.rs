@@ -14,7 +14,7 @@ use crate::programs::{
     INLINED, RECURSIVE, Random, SOURCE, line_of, optimised, recorded_program, recording,
 };
 
-/// What is known about a variable at a position.
+/// The value of a variable at a position, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Known {
     Value(Vec<u8>),
