@@ -64,9 +64,15 @@ for (let round = 0; round < Number(rounds); round += 1) {
   const variables = await value.count();
   const first = random(Math.max(1, variables));
   const here = await page.evaluate(() => location.hash);
-  for (let other = 0; other < Math.min(3, variables); other += 1) {
-    const one = value.nth((first + other) % variables);
-    await timed("Step: last write of a variable", () => one.locator(".acts button").first().click());
+  for (let other = 0; other < Math.min(6, variables); other += 1) {
+    const last = value.nth((first + other) % variables).locator(".acts button").first();
+    // A person points at the button before the click, and the page asks ahead meanwhile.
+    const points = (round + other) % 2 === 1;
+    if (points) {
+      await last.hover();
+      await page.waitForTimeout(100);
+    }
+    await timed(`Step: last write of a variable${points ? ", pointed at for 0.1 s" : ""}`, () => last.click());
     await page.evaluate((here) => { location.hash = here; }, here);
     await settled(page);
   }

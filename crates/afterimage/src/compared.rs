@@ -17,6 +17,9 @@ impl ProfileQuery {
         if !matches!(self.by, By::Function | By::Line) {
             bail!("--compare works for functions and lines: choose --by function or --by line");
         }
+        if self.is_bound() {
+            bail!("--compare compares whole runs: leave out --from and --to");
+        }
         if !matches!(format, Format::Text | Format::Json | Format::Csv) {
             bail!("--compare cannot write {format}: choose --format text, json or csv");
         }

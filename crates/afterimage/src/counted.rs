@@ -10,7 +10,8 @@ use std::sync::Arc;
 use afterimage_ids::{Counts, FuncId};
 use afterimage_present::{Format, ProfileDocument, counted, profile_document};
 use afterimage_profile::{
-    By, CodeFilter, Options, Profile, Remarks, Report, Scope, Sort, Stop, WholeLines, add_counts,
+    By, CodeFilter, Options, Profile, RangeCounts, Remarks, Report, Scope, Sort, Stop, WholeLines,
+    add_counts,
 };
 use afterimage_program::{Module, Names, SourceMap};
 use anyhow::{Context, Result, bail};
@@ -21,10 +22,12 @@ use crate::error::{Reason, SessionError};
 use crate::files::{self, Kind};
 use crate::instrument::read_dump;
 use crate::monitor::Monitor;
+use crate::range::range_counts;
 use crate::session::Session;
 use crate::source::{check_code, source_map_with, without_lines};
 use crate::sources::{SourceFiles, SourcePaths};
 use crate::text::pasted;
+use crate::trace::Bounds;
 use crate::whole::whole_lines;
 
 /// A question about execution counts.
@@ -41,6 +44,8 @@ pub struct ProfileQuery {
     pub functions: Vec<String>,
     /// The code that has rows. The default is all code.
     pub code: Option<CodeFilter>,
+    /// The stretch of the run to count. The default is the whole run.
+    pub bounds: Bounds,
 }
 
 /// The default number of rows in text output.
@@ -58,21 +63,30 @@ impl ProfileQuery {
         }
     }
 
+    /// Whether only a stretch of the run is counted.
+    pub fn is_bound(&self) -> bool {
+        self.bounds != Bounds::default()
+    }
+
+    /// Resolves the functions of the query.
+    fn scope(&self, profiled: &Profiled<'_>) -> Result<Scope> {
+        let functions = profiled.functions(&self.functions)?;
+        Ok(match functions.is_empty() {
+            true => Scope::All,
+            false => Scope::Only(functions),
+        })
+    }
+
     /// Resolves the functions and the order of the query.
     ///
     /// # Errors
     /// If the program has no such function.
     pub fn options(&self, profiled: &Profiled<'_>) -> Result<Options> {
-        let functions = profiled.functions(&self.functions)?;
         Ok(Options {
             by: self.by,
             sort: self.sort,
             top: self.top,
-            scope: if functions.is_empty() {
-                Scope::All
-            } else {
-                Scope::Only(functions)
-            },
+            scope: self.scope(profiled)?,
             // `all` leaves nothing out, not even functions without lines.
             code: self.code.clone().filter(|code| *code != CodeFilter::All),
             whole: profiled.counted.whole.clone(),
@@ -81,9 +95,9 @@ impl ProfileQuery {
     }
 
     /// Returns the code whose lines are shown with the cost of library code. Returns `None` unless
-    /// the rows are lines of all functions.
+    /// the rows are lines of all functions in the whole run.
     pub fn whole(&self) -> Option<&CodeFilter> {
-        let has_rows = self.by == By::Line && self.functions.is_empty();
+        let has_rows = self.by == By::Line && self.functions.is_empty() && !self.is_bound();
         self.code.as_ref().filter(|_| has_rows)
     }
 
@@ -165,6 +179,8 @@ pub struct Counted {
     note: Option<String>,
     /// The cost of lines including library code, if requested and known.
     whole: Option<Arc<WholeLines>>,
+    /// The counts of a range, if only a range is counted.
+    range: Option<RangeCounts>,
     sources: Arc<SourceFiles>,
 }
 
@@ -206,6 +222,7 @@ impl Counted {
             runs: 1,
             note: None,
             whole: None,
+            range: None,
             sources,
         })
     }
@@ -222,6 +239,36 @@ impl Counted {
             )),
         }
         self
+    }
+
+    /// Counts only the range of the query, if it has one. Counts lines only if the rows are lines,
+    /// or if the source will be annotated. Builds the path of the run if it does not exist yet.
+    ///
+    /// # Errors
+    /// If the run has no such range, or the query asks for counts that a range does not have.
+    pub fn in_range(
+        mut self,
+        session: &Session,
+        query: &ProfileQuery,
+        is_annotated: bool,
+    ) -> Result<Self> {
+        if !query.is_bound() {
+            return Ok(self);
+        }
+        if query.by == By::Edge {
+            bail!(
+                "--from and --to cannot count edges: choose --by function, line, block or instruction"
+            );
+        }
+        session.ensure_whole_path()?;
+        let has_lines = query.by == By::Line || is_annotated;
+        let counts = self.ask(session.monitor(), |profiled| {
+            let scope = query.scope(profiled)?;
+            let lines = has_lines.then_some(&scope);
+            range_counts(session, &profiled.profile, &query.bounds, lines)
+        })?;
+        self.range = Some(counts);
+        Ok(self)
     }
 
     /// Adds up the counts of these recordings, which `open` opens one at a time. Also finds the
@@ -270,6 +317,7 @@ impl Counted {
             runs: 1,
             note: read.note,
             whole: None,
+            range: None,
             sources: Arc::new(SourceFiles::new(program, paths)),
         })
     }
@@ -334,8 +382,12 @@ impl Counted {
         let (counts, stops) = (&self.counts, &self.stops);
         let profile = Profile::new(program, bytes, counts, stops, &names, &source);
         let profile = profile.with_context(|| self.from.display().to_string())?;
+        let profile = match &self.range {
+            Some(range) => profile.in_range(range.clone())?,
+            None => profile.over(self.runs),
+        };
         ask(&Profiled {
-            profile: profile.over(self.runs),
+            profile,
             names: &names,
             source: &source,
             counted: self,

@@ -114,6 +114,7 @@ mod paths;
 #[doc(hidden)]
 pub mod places;
 mod questions;
+mod range;
 #[doc(hidden)]
 pub mod recorded;
 mod redundancy;

@@ -60,8 +60,12 @@ impl Session {
         query: &ProfileQuery,
     ) -> Result<ProfileDocument, QuestionError> {
         let ask = || -> anyhow::Result<ProfileDocument> {
+            if query.is_bound() && !others.is_empty() {
+                anyhow::bail!("a range of the run is counted in one recording only");
+            }
             let of = |session: &Self| -> anyhow::Result<Counted> {
                 let counted = Counted::of(session, session.at(), None)?;
+                let counted = counted.in_range(session, query, false)?;
                 Ok(counted.with_whole_lines(session, query.whole()))
             };
             let mut counted = of(self)?;

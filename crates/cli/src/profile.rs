@@ -14,7 +14,8 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 
 use crate::arguments::{
-    CodeArguments, OutputArguments, RunArguments, SourceArguments, choices, formats,
+    CodeArguments, OutputArguments, RunArguments, SourceArguments, StretchArguments, choices,
+    formats,
 };
 use crate::exit::Exit;
 use crate::lens;
@@ -75,6 +76,8 @@ pub(crate) struct Arguments {
     /// Show source lines with their counts, or WebAssembly text where the source is not found
     #[arg(long, conflicts_with_all = ["by", "sort", "top"], help_heading = "Report")]
     annotate: bool,
+    #[command(flatten, next_help_heading = "Report")]
+    stretch: StretchArguments,
     /// Also show the counts of this recording, B, and the ratio B/A; functions of another program
     /// are matched by name. May be repeated: counts are added up
     #[arg(
@@ -188,10 +191,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ("--limit", arguments.top.is_some()),
     ];
     refuse_without_effect(arguments.format.into(), arguments.annotate, &given)?;
+    let query = arguments.query()?;
     if !arguments.compare.is_empty() {
-        arguments
-            .query()?
-            .refuse_comparison(arguments.format.into())?;
+        query.refuse_comparison(arguments.format.into())?;
+    }
+    if query.is_bound() {
+        arguments.refuse_format_of_range()?;
     }
     let path = &arguments.file;
     let paths = arguments.sources.paths()?;
@@ -210,32 +215,37 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         (None, Kind::Recording) => {
             arguments.refuse_guest(&format!("{} is a recording", path.display()))?;
             let all = recordings(path, &arguments.args)?;
-            let query = arguments.query()?;
             let whole = query.whole().filter(|_| arguments.has_whole_lines());
-            arguments.counting(|counting| Counted::of_all(all, open, counting, whole))?
+            match (&*all, query.is_bound()) {
+                ([_], true) => arguments.in_range(&open(path)?, &query)?,
+                (_, true) => {
+                    bail!("--from and --to choose a stretch of one run: name only one recording")
+                }
+                _ => arguments.counting(|counting| Counted::of_all(all, open, counting, whole))?,
+            }
         }
         (None, Kind::Program) => {
             let loaded = files::program(path)?;
-            let query = RecordQuery {
+            let run = RecordQuery {
                 output_to_stderr: true,
                 ..arguments.run.query(path, &arguments.args)?
             };
-            let watch = Watch::start(query.has_clock())?;
+            let watch = Watch::start(run.has_clock())?;
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
             leave_scratch(folder.path().to_owned());
             let recording = folder.path().join("run.aft");
             let out = TraceWriter::create(&recording, Existing::Kept)
                 .context("cannot make a temporary recording")?;
-            let recorded = execute(&loaded, &query, watch, &out)?;
+            let recorded = execute(&loaded, &run, watch, &out)?;
             drop(out);
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
             let session = open(&recording)?;
-            let query = arguments.query()?;
             let whole = query.whole().filter(|_| arguments.has_whole_lines());
-            let counted = arguments.counting(|counting| Counted::of(&session, path, counting))?;
-            counted.with_whole_lines(&session, whole)
+            arguments
+                .in_range(&session, &query)?
+                .with_whole_lines(&session, whole)
         }
     };
     if arguments.compare.is_empty() {
@@ -257,6 +267,29 @@ impl Arguments {
             bail!("{why}, so no program runs and {option} has no use");
         }
         Ok(())
+    }
+
+    /// Refuses formats that need counts which a stretch of the run does not have.
+    fn refuse_format_of_range(&self) -> Result<()> {
+        if self.counters.is_some() {
+            bail!("--counters has no order in time: leave out --from and --to");
+        }
+        match self.format {
+            Format::Text | Format::Json | Format::Csv => Ok(()),
+            Format::Callgrind | Format::Pprof => bail!(
+                "the counts of a stretch have this format only with calls: afterimage export --from … --to …"
+            ),
+            Format::Lcov | Format::Dot | Format::Html => bail!(
+                "this format needs the counts of edges, which a stretch of the run does not have: \
+                 choose --format text, json or csv, or leave out --from and --to"
+            ),
+        }
+    }
+
+    /// Counts a run, or the stretch of it that the options choose.
+    fn in_range(&self, session: &Session, query: &ProfileQuery) -> Result<Counted> {
+        let counted = self.counting(|counting| Counted::of(session, &self.file, counting))?;
+        counted.in_range(session, query, self.annotate)
     }
 
     /// Passes the requested placement of counters to `ask`. `None` means the counts that are stored
@@ -304,6 +337,7 @@ impl Arguments {
             top: self.top,
             functions: self.function.clone(),
             code: is_filtered.then(|| self.filter()).transpose()?,
+            bounds: self.stretch.bounds(),
         };
         Ok(if for_people {
             query.for_people()

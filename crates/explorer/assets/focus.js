@@ -165,8 +165,17 @@ export async function deeper() {
   tell();
 }
 
-/** Returns the question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] @param {{ from?: string, to?: string }} [range] @returns {[string, Record<string, any>]} */
-export const executionsOf = ({ file, line }, by, range = {}) => ["executions", { at: `${file}:${line}`, limit: 1000, by, ...range }];
+/** Returns the chosen range of the run, for a question. @returns {{ from?: string, to?: string }} */
+export const range = () => (focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {});
+
+/** Returns the question for the executions of a line. @param {{ file: string, line: number }} source @param {string} [by] the moment, unless its name has the number of the execution @returns {[string, Record<string, any>]} */
+export const executionsOf = ({ file, line }, by) => ["executions", { at: `${file}:${line}`, limit: 1000, by, ...range() }];
+
+/** Returns the question for the executions of the user's own line at a moment. @param {any} moment @param {string} [at] the name that the user gave to the moment @returns {[string, Record<string, any>] | null} */
+export function executionsAt(moment, at = called(moment)) {
+  const line = moment.around ?? moment.source;
+  return line && executionsOf(line, moment.arrives && !moment.around ? undefined : at);
+}
 
 /** Goes to an operator in a block. @param {number} t @param {number | null} offset @param {Partial<Focus>} [more] */
 export async function goto(t, offset, more = {}) {

@@ -4,7 +4,7 @@ import { answered, choice, counted, empty, failed, fill, grouped, h, loading, pa
 import { focus, frame, go, known, onmoment } from "./focus.js";
 import { graph } from "./graph.js";
 import { named } from "./names.js";
-import { blocks, declared, inRange } from "./overview.js";
+import { hot, hottest } from "./overview.js";
 import { files } from "./source.js";
 
 /** The maximum number of callers and callees to show. */
@@ -86,18 +86,9 @@ let code = "mine";
 async function list(into) {
   fill(into, loading());
   const head = h("div.title", null, h("h1", null, "Functions"), whose(code, (value) => { code = value; void list(into); }));
-  const none = empty("No function of your own code was executed.");
   try {
-    if (focus.from && focus.to) {
-      const { answer: part, total, functions } = await inRange(code, "functions");
-      if (!isHere(into)) return;
-      return fill(into, h("div.function", null, head, stretch(), functions.length ? blocks(total, functions.slice(0, 500)) : none, answered(part)));
-    }
-    const all = await ask("profile", { sort: "instructions", code }, "functions");
-    if (!isHere(into)) return;
-    const rows = all.doc.rows.filter((/** @type {any} */ row) => row.entries || row.instructions).slice(0, 500);
-    fill(into, h("div.function", null, head, !rows.length ? none : h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Blocks"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
-      h("tbody", null, rows.map((/** @type {any} */ row) => h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ fn: `func[${row.function.index}]` }) }, named(row.function.name)), declared(row)), h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.blocks)), h("td.n", null, grouped(row.instructions)), h("td.n", null, share(row.instructions, all.doc.totals.instructions)))))), answered(all)));
+    const answer = await hottest(code, "functions");
+    if (isHere(into)) fill(into, h("div.function", null, head, focus.from && focus.to && stretch(), hot(answer.doc, 500), answered(answer)));
   } catch (error) { if (!(error instanceof Superseded)) fill(into, failed(error)); }
 }
 

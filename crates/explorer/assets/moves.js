@@ -1,7 +1,7 @@
 /** Moves through the run by line, execution or write, forward and backward. */
 import { ask, askAhead, busy, Superseded } from "./api.js";
 import { counted, grouped, h } from "./dom.js";
-import { arrive, called, executionsOf, frame, frames, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
+import { arrive, called, executionsAt, frame, frames, focus, go, goto, known, lineOf, namedAt, onmoment, stateAt } from "./focus.js";
 import { files, lineName } from "./source.js";
 
 /** Shows where a move led, or that there is no target. @param {string} text */
@@ -118,10 +118,7 @@ async function foresee() {
     for (const { by, back } of new Set([latest, ...STEPS])) {
       const { moment } = (await askAhead(...stepFrom(by, back))).doc;
       if (focus.at !== at) return;
-      if (!moment) continue;
-      await askAhead(...stateAt(called(moment)));
-      if (focus.at !== at) return;
-      if (moment.arrives && !focus.from) await askAhead(...executionsOf(moment.source));
+      if (moment) await arrivalAhead(moment);
       if (focus.at !== at) return;
     }
     const own = here();
@@ -198,16 +195,41 @@ export function nowhere(doc, when) {
 /** Returns the current variable: the variable that has the focus, or the subject of the question. */
 export const variable = () => /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("[data-variable]"))?.dataset.variable ?? (focus.about?.startsWith("var:") ? focus.about.slice(4) : null);
 
+/** Returns the question for the next write to a variable, or for the previous one. @param {1 | -1} step @param {string} name @returns {[string, Record<string, any>]} */
+function writeOf(step, name) {
+  const own = frame();
+  const inlined = own?.inlined?.length ? own.inlined.length - own.inside : undefined;
+  return ["step", { at: focus.at, step: "write", var: name, activation: own?.number ?? 0, inlined, reverse: step < 0 }];
+}
+
 /** Moves to the next write to the variable, or to the previous one. @param {1 | -1} step @param {string | null} [name] */
 export const write = (step, name = variable()) => moved(async () => {
   if (!name) return say("Choose a variable first: click one beside the source.");
-  const own = frame();
-  const inlined = own?.inlined?.length ? own.inlined.length - own.inside : undefined;
-  const answer = await moving("step", { at: focus.at, step: "write", var: name, activation: own?.number ?? 0, inlined, reverse: step < 0 });
+  const answer = await moving(...writeOf(step, name));
   const { moment } = answer.doc;
-  if (!moment) return say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
-  await arrive({ ...answer, doc: moment });
+  const about = `var:${name}`;
+  if (moment) return arrive({ ...answer, doc: moment }, { about });
+  go({ about }, true);
+  say(step > 0 ? `${name} is not written again.` : `${name} was not written before.`);
 });
+
+/** Asks ahead for a write, because the user points at its button. @param {1 | -1} step @param {string} name */
+export async function foreseeWrite(step, name) {
+  if (known.waits || !known.moment) return;
+  const { at } = focus;
+  try {
+    const { moment } = (await askAhead(...writeOf(step, name))).doc;
+    if (moment && focus.at === at) await arrivalAhead(moment);
+  } catch { /* the move itself shows why it is impossible */ }
+}
+
+/** Asks ahead for what the page shows at a moment. @param {any} moment */
+async function arrivalAhead(moment) {
+  const { at } = focus;
+  await askAhead(...stateAt(called(moment)));
+  const executions = executionsAt(moment);
+  if (executions && focus.at === at) await askAhead(...executions);
+}
 
 /** Selects the next frame of the user's own code that is shown, or says that there is none. @param {1 | -1} by @param {string} none */
 function select(by, none) {

@@ -2,7 +2,7 @@
 import { ask, askAhead, Superseded } from "./api.js";
 import { answered, base, counted, empty, failed, fill, grouped, h, loading, panel, share, visible, whose } from "./dom.js";
 import { flame } from "./flame.js";
-import { address, focus, go } from "./focus.js";
+import { address, focus, go, range } from "./focus.js";
 import { named } from "./names.js";
 import { chain } from "./why.js";
 
@@ -12,9 +12,9 @@ let shownRange = "";
 
 /** @param {HTMLElement} into */
 export function overview(into) {
-  const range = `${focus.from ?? ""}-${focus.to ?? ""}`;
-  if (made && made.parentElement === into && shownRange === range) return;
-  shownRange = range;
+  const ranged = `${focus.from ?? ""}-${focus.to ?? ""}`;
+  if (made && made.parentElement === into && shownRange === ranged) return;
+  shownRange = ranged;
   const [ended, output, hot, graph, facts] = ["ended", "output", "hot", "graph", "recording"].map((name) => h(`div.part-${name}`, null, loading()));
   made = h("div.overview", null, h("h1.sr", null, "Overview"), ended, h("div.columns", null, output, h("div", null, hot, facts)), graph);
   fill(into, made);
@@ -150,77 +150,37 @@ function bytes(writes, info) {
 }
 
 /** Returns the line of a function, which tells closures of one function apart. @param {any} row */
-export const declared = (row) => row.source && h("span.soft", { title: row.source.file }, ` ${base(row.source.file)}:${row.source.line}`);
+const declared = (row) => row.source && h("span.soft", { title: row.source.file }, ` ${base(row.source.file)}:${row.source.line}`);
 
 let code = "mine";
-/** @param {HTMLElement} into */
+/** Shows the functions with the most instructions, in the range if one is chosen. @param {HTMLElement} into */
 async function showHot(into) {
-  if (focus.from && focus.to) return showRange(into);
-  const answer = await ask("profile", { sort: "instructions", code }, "hot");
-  const { totals, rows } = answer.doc;
-  const most = rows.filter((/** @type {any} */ row) => row.instructions).slice(0, 14);
-  fill(into, panel("Hottest functions", whose(code, (value) => { code = value; void part(into, showHot); }),
-    most.length ? h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Calls"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
-      h("tbody", null, most.map((/** @type {any} */ row) => {
-        const bar = h("span.bar", { "aria-hidden": "true" });
-        bar.style.width = `${(100 * row.instructions) / totals.instructions}%`;
-        return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }, named(row.function.name)), declared(row)),
-          h("td.n", null, grouped(row.entries ?? row.calls ?? 0)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
-      }))) : empty("No function of your own code was executed."),
-    h("p.more", null, `${counted(totals.instructions, "instruction")} in ${counted(totals.blocks, "block")}; ${grouped(totals.executed_functions)} of ${counted(totals.functions, "function")} executed`), answered(answer)));
+  const answer = await hottest(code, "hot");
+  const { instructions, blocks, executed_functions: executed, functions } = answer.doc.totals;
+  fill(into, panel(focus.from && focus.to ? "Hottest functions of the range" : "Hottest functions", whose(code, (value) => { code = value; void part(into, showHot); }), hot(answer.doc, 14),
+    h("p.more", null, `${counted(instructions, "instruction")} in ${counted(blocks, "block")}; ${grouped(executed)} of ${counted(functions, "function")} executed`), answered(answer)));
 }
 
-/**
- * Returns the functions that were executed in the range, with their blocks. Blocks of inlined calls count for the function that contains them, because only it has code.
- * @param {string} code @param {string} view
- */
-export async function inRange(code, view) {
-  const [answer, own] = await Promise.all([ask("export", { format: "collapsed", from: `t=${focus.from}`, to: `t=${focus.to}`, code, min: 1, "no-inlined": true }, view), ask("profile", { sort: "instructions", code }, `${view}-own`)]);
-  const { total, functions } = sums(answer.text);
-  // The stack begins in library code, even if the other library code is left out.
-  const names = new Set(own.doc.rows.map((/** @type {any} */ row) => row.function.name));
-  return { answer, total, functions: functions.filter(([name]) => names.has(name) || code === "all") };
-}
+/** Asks how often functions were executed, in the range if one is chosen. @param {string} code @param {string} view */
+export const hottest = (code, view) => ask("profile", { sort: "instructions", code, ...range() }, view);
 
-/** Shows the functions that were executed in a range of time. @param {HTMLElement} into */
-async function showRange(into) {
-  const { answer, total, functions } = await inRange(code, "hot");
-  fill(into, panel("Hottest functions of the range", whose(code, (value) => { code = value; void part(into, showHot); }),
-    blocks(total, functions.slice(0, 14)), h("p.more", null, `${counted(total, "block")} in the range`), answered(answer)));
-}
-
-/** Creates a table with the number of blocks of each function. @param {number} total @param {[string, number, number][]} functions */
-export const blocks = (total, functions) => h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, "Own blocks"), h("th.n", null, "Share"), h("th.n", null, "With callees"))),
-  h("tbody", null, functions.map(([name, own, all]) => h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: name, call: "" }) }, named(name))), h("td.n", null, grouped(own)), h("td.n", null, share(own, total)), h("td.n", null, grouped(all))))));
-
-/**
- * Adds up the blocks of stacks by function.
- * @param {string} text @returns {{ total: number, functions: [string, number, number][] }}
- */
-function sums(text) {
-  /** @type {Map<string, [number, number]>} */
-  const all = new Map();
-  let total = 0;
-  for (const line of text.split("\n")) {
-    const end = line.lastIndexOf(" ");
-    if (end < 0) continue;
-    const blocks = Number(line.slice(end + 1));
-    const stack = line.slice(0, end).split(";");
-    total += blocks;
-    for (const name of new Set(stack)) {
-      const known = all.get(name) ?? [0, 0];
-      all.set(name, [known[0] + (name === stack[stack.length - 1] ? blocks : 0), known[1] + blocks]);
-    }
-  }
-  const functions = /** @type {[string, number, number][]} */ ([...all].map(([name, [own, inside]]) => [name, own, inside]));
-  return { total, functions: functions.sort((a, b) => b[1] - a[1]) };
+/** Creates a table of the functions with the most instructions. @param {any} doc @param {number} limit */
+export function hot({ totals, rows }, limit) {
+  const most = rows.filter((/** @type {any} */ row) => row.instructions).slice(0, limit);
+  if (!most.length) return empty("No function of your own code was executed.");
+  return h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Function"), h("th.n", null, focus.from && focus.to ? "Calls begun" : "Calls"), h("th.n", null, "Instructions"), h("th.n", null, "Share"))),
+    h("tbody", null, most.map((/** @type {any} */ row) => {
+      const bar = h("span.bar", { "aria-hidden": "true" });
+      bar.style.width = `${(100 * row.instructions) / totals.instructions}%`;
+      return h("tr", null, h("td", null, h("a", { href: address({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }, named(row.function.name)), declared(row)),
+        h("td.n", null, grouped(row.entries)), h("td.n", null, grouped(row.instructions)), h("td.n.share", null, bar, share(row.instructions, totals.instructions)));
+    })));
 }
 
 let folded = "mine";
 /** @param {HTMLElement} into */
 async function showGraph(into) {
-  const range = focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {};
-  const answer = await ask("export", { format: "collapsed", code: folded, ...range }, "flame");
+  const answer = await ask("export", { format: "collapsed", code: folded, ...range() }, "flame");
   fill(into, panel("Flame graph", whose(folded, (value) => { folded = value; void part(into, showGraph); }),
     flame(answer.text, (name) => go({ view: "function", fn: name })), answered(answer)));
 }

@@ -1,7 +1,7 @@
 /** Shows source with exact counts and values, and the executions of a line. */
 import { ask, once, Superseded } from "./api.js";
 import { answered, color, column, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
-import { focus, frame, go, known, lineOf, onhint, onmoment, executionsOf } from "./focus.js";
+import { focus, frame, go, known, lineOf, onhint, onmoment, executionsAt, executionsOf, range } from "./focus.js";
 import { execution, say } from "./moves.js";
 import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
@@ -44,22 +44,23 @@ export function source(into) {
     const [tree, head, foot, below] = ["tree", "title", "lines-foot", "executions"].map((name) => h(`div.${name}`, null));
     const scroller = h("div.code", { tabindex: 0, role: "region", "aria-label": "Source, line by line. The arrow keys choose a line; Enter goes to its first execution", "data-own-keys": "", onkeydown: move });
     made = { root: h("div.source", null, h("h1.sr", null, "Source"), tree, h("div.text", null, head, scroller, below, foot)), tree, head, scroller, foot, below };
-    void showTree();
   }
   // Another view was shown in between. This view keeps its contents, but not its scroll position.
   if (made.root.parentElement !== into) {
     fill(into, made.root);
     shownLine = "";
   }
+  void showTree();
   void show();
 }
 onmoment(() => { if (made?.root.isConnected) void show(); });
 // Request the text, and the executions of the line, while the state is being found.
 onhint((moment) => {
-  if (!made?.root.isConnected || !moment.source || focus.file) return;
-  void text(moment.source.file).catch(() => { /* the code that shows the text reports the error */ });
-  if (!moment.arrives) return;
-  const question = executionsOf(moment.source, undefined, range());
+  const line = moment.around ?? moment.source;
+  if (!made?.root.isConnected || !line || focus.file) return;
+  void text(line.file).catch(() => { /* the code that shows the text reports the error */ });
+  const question = executionsAt(moment, focus.at);
+  if (!question) return;
   const asked = { key: JSON.stringify(question), answer: ask(...question, "strip") };
   early = asked;
   // If it fails, the strip asks again, and reports the error.
@@ -68,9 +69,6 @@ onhint((moment) => {
 
 /** The question about executions that was asked before the state was known, and its answer. @type {{ key: string, answer: Promise<import("./api.js").Answer> } | null} */
 let early = null;
-
-/** Returns the chosen range of the run, for a question. @returns {{ from?: string, to?: string }} */
-const range = () => (focus.from && focus.to ? { from: `t=${focus.from}`, to: `t=${focus.to}` } : {});
 
 /** Returns the selected file and line: those that the user chose, or those of the moment. */
 async function wanted() {
@@ -244,23 +242,30 @@ export function move(pressed) {
   pressed.stopPropagation();
 }
 
+/** The range in which the list of files is counted. */
+let counted_ = "";
+/** Lists the files, with counts of the range if one is chosen. */
 async function showTree() {
-  if (!made) return;
+  const key = JSON.stringify(range());
+  if (!made || counted_ === key) return;
+  counted_ = key;
   try {
-    const all = await files();
-    const own = all.filter((one) => !one.library);
-    const others = all.filter((one) => one.library && one.executed);
+    const all = focus.from && focus.to ? (await ask("files", range(), "files")).doc.files : await files();
+    if (counted_ !== key) return;
+    const own = all.filter((/** @type {any} */ one) => !one.library);
+    const others = all.filter((/** @type {any} */ one) => one.library && one.executed);
     const link = (/** @type {any} */ one) => h("button.file", { type: "button", title: one.file, "data-file": one.file, onclick: () => go({ file: one.file, line: "" }) }, h("span.name", null, one.name),
       h("span.part", { title: `${grouped(one.executed)} of ${grouped(one.lines)} lines executed` }, `${Math.round((100 * one.executed) / one.lines)}%`));
-    fill(made.tree, h("h2", null, "Files ", h("span.soft.whole-run", { hidden: !focus.from }, "in the whole run")), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
+    fill(made.tree, h("h2", null, "Files"), own.length ? own.map(link) : h("p.soft", null, "No code of your own has lines."),
       others.length ? h("details", null, h("summary", null, `${counted(others.length, "library file")}`), others.map(link)) : null);
     mark();
-  } catch (error) { if (!(error instanceof Superseded)) fill(made.tree, failed(error)); }
+  } catch (error) {
+    counted_ = "";
+    if (!(error instanceof Superseded)) fill(made.tree, failed(error));
+  }
 }
 
 function mark() {
-  const note = /** @type {HTMLElement | null | undefined} */ (made?.tree.querySelector(".whole-run"));
-  if (note) note.hidden = !(focus.from && focus.to);
   for (const one of made?.tree.querySelectorAll("[data-file]") ?? []) one.setAttribute("aria-current", String(/** @type {HTMLElement} */ (one).dataset.file === open?.doc.file));
 }
 
@@ -279,7 +284,7 @@ async function strip(file, line) {
     const now = known.moment;
     const onIt = now?.arrives && now.source?.file === file && now.source?.line === line;
     // The name of the moment has its number, so that all executions of a line ask the same question.
-    const question = executionsOf({ file, line }, onIt ? undefined : focus.at, range());
+    const question = executionsOf({ file, line }, onIt ? undefined : focus.at);
     const answer = await (early?.key === JSON.stringify(question) ? early.answer : ask(...question, "strip"));
     if (stripped !== key) return;
     const { executions, count, by, within } = answer.doc;

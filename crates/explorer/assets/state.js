@@ -2,7 +2,7 @@
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading } from "./dom.js";
 import { deeper, focus, follow, frame, frames, go, goto, known, lineOf, onmoment } from "./focus.js";
-import { say, write } from "./moves.js";
+import { foreseeWrite, say, write } from "./moves.js";
 import { brief, plain } from "./names.js";
 
 let tab = "variables";
@@ -98,7 +98,11 @@ const isGone = (one) => (one.value === null || one.value === undefined) && Strin
 function row(one, own, several = false) {
   // The moment of an outer activation is the moment of its call.
   const asked = async (/** @type {string} */ name) => { rest(); const about = `var:${name}`; return own.number === 0 ? go({ view: "why", about }) : goto(own.t, own.offset, { view: "why", about }); };
-  const moves = (/** @type {1 | -1} */ step, /** @type {string} */ sign) => { const title = `${step > 0 ? "Next" : "Last"} write of ${one.name}`; return h("button.quiet.icon", { type: "button", title, "aria-label": title, onclick: () => { go({ about: `var:${one.name}` }, true); void write(step, one.name); } }, sign); };
+  const moves = (/** @type {1 | -1} */ step, /** @type {string} */ sign) => {
+    const title = `${step > 0 ? "Next" : "Last"} write of ${one.name}`;
+    const ahead = () => void foreseeWrite(step, one.name);
+    return h("button.quiet.icon", { type: "button", title, "aria-label": title, onpointerenter: ahead, onfocus: ahead, onclick: () => void write(step, one.name) }, sign);
+  };
   const named = one.name && !one.shadowed && !several;
   return h("tr", { class: named && focus.about === `var:${one.name}` ? "on" : null, "data-variable": named ? one.name : null }, h("th", { scope: "row", title: one.type }, one.name || "_", one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
     h("td.value", null, named ? value(one, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,

@@ -3,7 +3,7 @@ import { ask, Superseded } from "./api.js";
 import { answered, color, counted, empty, failed, fill, grouped, h, loading, panel, sharp, whose } from "./dom.js";
 import { focus, go, known, onmoment } from "./focus.js";
 import { plain } from "./names.js";
-import { blocks, inRange } from "./overview.js";
+import { hot, hottest } from "./overview.js";
 
 /** @typedef {{ name: string, from: number, to: number, depth: number, merged: number }} Call */
 
@@ -228,9 +228,7 @@ async function counts() {
   const ranged = focus.from && focus.to;
   if (!ranged) return fill(parts.table, empty(h("p", null, "Drag over the calls to choose a range of time. All counts, here and in the source, then cover exactly that range.")));
   try {
-    const { answer, total, functions } = await inRange(code, "range");
-    fill(parts.table, panel(`Functions from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}`, null,
-      blocks(total, functions.slice(0, 200)),
-      answered(answer)));
+    const answer = await hottest(code, "range");
+    fill(parts.table, panel(`Functions from t=${grouped(Number(focus.from))} to t=${grouped(Number(focus.to))}`, null, hot(answer.doc, 200), answered(answer)));
   } catch (error) { if (!(error instanceof Superseded)) fill(parts.table, failed(error)); }
 }

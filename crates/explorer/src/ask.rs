@@ -82,13 +82,13 @@ pub(crate) struct Answer {
 pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     Some(match command {
         "info" => Lane::File,
-        "profile" | "names" => Lane::Counts,
-        "files" | "source" | "cfg"
+        "names" => Lane::Counts,
+        "profile" | "files" | "source" | "cfg"
             if !parameters.has("from") && !parameters.has("to") && !parameters.has("dynamic") =>
         {
             Lane::Counts
         }
-        "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
+        "profile" | "source" | "cfg" | "flow" | "calls" | "paths" | "export" => Lane::Path,
         "executions" if !parameters.has_limit(ExecutionsQuery::FEW) => Lane::Path,
         "output" | "files" => Lane::Output,
         "executions" | "moment" | "step" | "trace" | "state" | "why" | "why-not" | "deps"
@@ -100,9 +100,12 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
 /// Returns the equivalent command or, if there is none, the nearest one.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
-        // This command lists the executions that are counted in the range.
-        "files" | "source" if parameters.has("from") || parameters.has("to") => {
-            in_range(parameters, &[("level", "line")], file)
+        "files" if parameters.has("from") || parameters.has("to") => {
+            in_range(parameters, &[("by", "line")], file)
+        }
+        "source" if parameters.has("from") || parameters.has("to") => {
+            let path = parameters.clone().text("file").unwrap_or_default();
+            in_range(parameters, &[("annotate", ""), ("path", &path)], file)
         }
         // No command answers this question, so show the nearest command.
         "files" => format!(
@@ -114,7 +117,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
             let function = parameters.clone().text("function").unwrap_or_default();
             in_range(
                 parameters,
-                &[("level", "block"), ("function", &function)],
+                &[("by", "block"), ("function", &function)],
                 file,
             )
         }
@@ -145,7 +148,7 @@ pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> 
     }
 }
 
-/// Returns the command that lists the executions in the range of a question.
+/// Returns the command that counts the executions in the range of a question.
 fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> String {
     let (from, to) = (
         parameters.clone().text("from"),
@@ -154,8 +157,7 @@ fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> St
     let mut options = options.to_vec();
     options.extend(from.as_deref().map(|from| ("from", from)));
     options.extend(to.as_deref().map(|to| ("to", to)));
-    options.push(("limit", "all"));
-    Parameters::of(&options).command("trace", file)
+    Parameters::of(&options).command("profile", file)
 }
 
 /// Returns the lines of an answer as JSON.
@@ -333,6 +335,10 @@ impl Exchange<'_> {
             top: parameters.number("limit")?.map(|top| top as usize),
             functions: parameters.text("function").into_iter().collect(),
             code,
+            bounds: Bounds {
+                from: parameters.text("from"),
+                to: parameters.text("to"),
+            },
         };
         parameters.finish()?;
         let document: ProfileDocument = self.session.execution_counts(&[], &query)?;

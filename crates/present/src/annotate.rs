@@ -131,7 +131,7 @@ pub fn annotate(
         None => !is_own || !is_library_name(profile.names().function(row.function)),
     };
     let mut rows = profile.function_rows(&annotation.scope)?;
-    rows.retain(|row| (!whole || row.entries > 0) && is_shown(row) && !is_at_hand(row));
+    rows.retain(|row| (!whole || row.blocks > 0) && is_shown(row) && !is_at_hand(row));
     rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
     let (written, rest) = rows.split_at(annotation.listings.min(rows.len()));
     listing(out, profile, written, style)?;

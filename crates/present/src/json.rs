@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::PresentError;
 use crate::document::objects::{Function, Position};
 use crate::document::{Document, Lazy, NoRows, begin};
+use crate::explore::SourceRange;
 
 /// Exact counts. Without `--limit`, all rows are included, even rows of code that never ran.
 ///
@@ -80,6 +81,9 @@ impl<R: Serialize> Document for ProfileDocument<R> {
 /// The totals of the whole program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileTotals {
+    /// The range that was counted. Absent if the whole run was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<SourceRange>,
     /// The number of runs that were added up. Absent for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
@@ -93,7 +97,7 @@ pub struct ProfileTotals {
     pub entries: u64,
     /// The number of functions that the module defines.
     pub functions: u64,
-    /// The number of functions of the module that were entered.
+    /// The number of functions of the module that were entered or executed a block.
     pub executed_functions: u64,
     /// The number of activations that were open when the run ended.
     pub open: u64,
@@ -348,6 +352,9 @@ impl RowBuilder<'_> {
 impl ProfileTotals {
     pub(crate) fn of(totals: Totals) -> Self {
         Self {
+            range: totals
+                .range
+                .map(|(first_t, last_t)| SourceRange { first_t, last_t }),
             runs: Some(totals.runs).filter(|&runs| runs > 1),
             instructions: totals.instructions,
             blocks: totals.blocks,

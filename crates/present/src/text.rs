@@ -104,9 +104,10 @@ pub fn text(
 pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()> {
     write!(
         out,
-        "ran {} in {}{}; {} of {} executed",
+        "ran {} in {}{}{}; {} of {} executed",
         counted(totals.instructions, "instruction"),
         counted(totals.blocks, "block"),
+        between(totals),
         over(totals),
         grouped(totals.executed_functions),
         counted(totals.functions, "function"),
@@ -117,6 +118,14 @@ pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()
         write!(out, "; the {runs} ended inside {calls}")?;
     }
     writeln!(out)
+}
+
+/// Formats the range that was counted, in words.
+fn between(totals: Totals) -> String {
+    match totals.range {
+        Some((first, last)) => format!(" from t={} to t={}", grouped(first), grouped(last)),
+        None => String::new(),
+    }
 }
 
 /// Formats the number of runs whose counts were added up, in words.

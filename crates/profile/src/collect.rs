@@ -59,7 +59,7 @@ impl Profile<'_> {
             let first = seen.operators.iter().find_map(|operator| operator.position);
             rows.push(FunctionRow {
                 function: seen.function.id,
-                entries: seen.counts.entries,
+                entries: seen.profile.entries,
                 blocks: seen.profile.executed_blocks,
                 instructions: seen.profile.instructions,
                 position: self.source.declared(seen.function.body.start).or(first),
@@ -74,15 +74,24 @@ impl Profile<'_> {
     /// line. With [`Scope::All`], includes the lines of functions that the linker removed, with a
     /// count of 0. [`LineCount::arrivals`] describes how arrivals are counted.
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
+        if self.arrivals.is_none() {
+            self.refuse_range("lines")?;
+        }
         let mut counts = HashMap::<Line, LineCount>::new();
         self.each(scope, |seen| {
             let operators = (seen.operators, self.source());
-            lines::add_lines(seen.function, seen.counts, operators, &mut counts).ok_or(
+            let of = self.arrivals.is_none().then_some(seen.counts);
+            lines::add_lines(seen.function, of, operators, &mut counts).ok_or(
                 ProfileError::Overflow {
                     function: seen.function.id,
                 },
             )
         })?;
+        for (line, count) in &mut counts {
+            if let Some(arrivals) = &self.arrivals {
+                count.arrivals = arrivals.get(line).copied().unwrap_or(0);
+            }
+        }
         let row = |(line, count): (Line, LineCount)| LineRow {
             line,
             count: count.arrivals,
@@ -129,6 +138,7 @@ impl Profile<'_> {
 
     /// Returns one row per edge, ascending by function and then by edge.
     pub fn edge_rows(&self, scope: &Scope) -> Result<Vec<EdgeRow>, ProfileError> {
+        self.refuse_range("edges")?;
         let mut rows = Vec::new();
         self.each(scope, |seen| {
             for (id, edge) in seen.function.cfg.edges.iter() {
@@ -176,6 +186,7 @@ impl Profile<'_> {
     /// Returns one row per predicate, ascending by function and then by block. A predicate is a
     /// block that ends with `if`, `br_table`, or a kind of `br_if`.
     pub fn branch_rows(&self, scope: &Scope) -> Result<Vec<BranchRow>, ProfileError> {
+        self.refuse_range("the directions of branches")?;
         let mut rows = Vec::new();
         self.each(scope, |seen| {
             let graph = &seen.function.cfg.graph;

@@ -52,6 +52,12 @@ pub enum ProfileError {
         /// The number of frames whose operator is listed.
         listed: u64,
     },
+    /// The profile of a range has no such counts.
+    #[error("{what} are not counted in a range of the run")]
+    NotInRange {
+        /// What is not counted.
+        what: &'static str,
+    },
     /// A frame is at an operator that the frame's block does not have.
     #[error("{function} has no {op} in {block}, where a frame should be")]
     NoSuchStop {

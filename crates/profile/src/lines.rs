@@ -167,23 +167,24 @@ impl CallLines {
     }
 }
 
-/// Adds the lines of one function to `lines`, including lines that never ran. `operators` is the
+/// Adds the lines of one function to `lines`, including lines that never ran. Without `counts`, adds
+/// no arrivals. `operators` is the
 /// result of [`Profile::operators`](crate::Profile::operators) for the function, and `source` is
 /// the source map that provided their positions. Returns `None` if a sum does not fit into 64 bits.
 /// O(operators + edges).
 pub fn add_lines(
     function: &Function,
-    counts: &FunctionCounts,
+    counts: Option<&FunctionCounts>,
     (operators, source): (&[OperatorCount], &dyn Source),
     lines: &mut HashMap<Line, LineCount>,
 ) -> Option<()> {
     let calls = CallLines::of(operators, source);
     for (line, arrival) in arrivals(function, (operators, source), &calls) {
-        let count = match arrival {
+        let count = counts.map_or(0, |counts| match arrival {
             Arrival::At(op) => operators[op.index()].count,
             Arrival::Entry => counts.entries,
             Arrival::Over(edge) => counts.edges[edge.index()],
-        };
+        });
         let sum = &mut lines.entry(line).or_default().arrivals;
         *sum = sum.checked_add(count)?;
     }

@@ -1,11 +1,13 @@
 //! Derives the exact profile of a program from the counts of its edges.
 
+use std::collections::HashMap;
+
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId, OrigOffset, SecondaryMap};
 use afterimage_program::{BlockKind, FileId, Function, Names, Program};
 
 use crate::body::decode;
 use crate::frequency::executed_blocks;
-use crate::{OperatorCount, ProfileError, Source, block_counts, text, walk};
+use crate::{Line, OperatorCount, ProfileError, Source, block_counts, text, walk};
 
 /// The place where an activation stopped when the run ended.
 ///
@@ -25,6 +27,8 @@ pub struct Stop {
 /// The totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
+    /// The times of the first and last block, if only a range of the run was counted.
+    pub range: Option<(u64, u64)>,
     /// The number of runs that were added up.
     pub runs: u64,
     /// The number of executed instructions, which are all operators except the markers `block`,
@@ -36,10 +40,21 @@ pub struct Totals {
     pub entries: u64,
     /// The number of functions that the module defines.
     pub functions: u64,
-    /// The number of these functions that were entered.
+    /// The number of these functions that were entered or executed a block.
     pub executed_functions: u64,
     /// The number of activations that were still open when the run ended.
     pub open: u64,
+}
+
+impl Totals {
+    /// Adds the counts of a function. Returns `None` if a sum does not fit into 64 bits.
+    pub(crate) fn add(&mut self, of: &FunctionProfile) -> Option<()> {
+        self.instructions = self.instructions.checked_add(of.instructions)?;
+        self.blocks = self.blocks.checked_add(of.executed_blocks)?;
+        self.entries = self.entries.checked_add(of.entries)?;
+        self.executed_functions += u64::from(of.entries > 0 || of.executed_blocks > 0);
+        Some(())
+    }
 }
 
 /// The exact profile of one execution, or of several whose counts were [added
@@ -53,13 +68,17 @@ pub struct Profile<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) names: &'a Names,
     pub(crate) source: &'a dyn Source,
-    functions: Vec<FunctionProfile>,
-    totals: Totals,
+    pub(crate) functions: Vec<FunctionProfile>,
+    pub(crate) totals: Totals,
+    /// The number of arrivals at each line that has any, for a range whose lines were counted.
+    pub(crate) arrivals: Option<HashMap<Line, u64>>,
 }
 
 /// The data that [`Profile`] stores for one function.
 #[derive(Clone, Debug)]
 pub struct FunctionProfile {
+    /// The number of activations.
+    pub entries: u64,
     /// The number of executions of each vertex of the function's graph.
     pub blocks: SecondaryMap<BlockId, u64>,
     /// The places where open activations of the function stopped, ascending. Each place is a block,
@@ -118,21 +137,16 @@ impl<'a> Profile<'a> {
                 decode(program, module, function, &mut body)?;
                 instructions = walk::instructions(function, &body, &blocks, &stops)?;
             }
-            let sum = |total: &mut u64, part: u64| {
-                *total = total.checked_add(part).ok_or_else(overflow)?;
-                Ok(())
-            };
-            sum(&mut totals.instructions, instructions)?;
-            sum(&mut totals.blocks, executed_blocks)?;
-            sum(&mut totals.entries, counts.entries)?;
-            totals.executed_functions += u64::from(counts.entries > 0);
             totals.open += stops.len() as u64;
-            functions.push(FunctionProfile {
+            let of = FunctionProfile {
+                entries: counts.entries,
                 blocks,
                 stops,
                 executed_blocks,
                 instructions,
-            });
+            };
+            totals.add(&of).ok_or_else(overflow)?;
+            functions.push(of);
         }
         if let Some(stop) = unclaimed.first() {
             return Err(ProfileError::NoSuchStop {
@@ -149,6 +163,7 @@ impl<'a> Profile<'a> {
             source,
             functions,
             totals,
+            arrivals: None,
         })
     }
 

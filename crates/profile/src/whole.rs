@@ -103,7 +103,7 @@ impl Profile<'_> {
             let own = folded.shows_function(name, declared.or(first));
             fold(&mut operators, folded);
             let located = (&*operators, folded as &dyn Source);
-            lines::add_lines(function, counts, located, &mut costs.whole.lines)
+            lines::add_lines(function, Some(counts), located, &mut costs.whole.lines)
                 .ok_or_else(overflow)?;
             for (block, code) in code_blocks(function) {
                 let here = &operators[code.ops.start.index()..code.ops.end.index()];

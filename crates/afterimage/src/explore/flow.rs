@@ -8,9 +8,9 @@ use afterimage_replay::whole_path::{Outlines, WindowCounts};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::range::ended_in;
 use crate::Session;
 use crate::named::with_names;
+use crate::range::ended_in;
 use crate::trace::Bounds;
 
 /// Asks how often a function's blocks, edges and path traces were executed in a stretch of the run.

@@ -6,13 +6,14 @@ use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_present::{FilesDocument, SourceBranch, SourceDocument, SourceRange, SourceWay};
 use afterimage_profile::lines::{CallLines, line_of};
 use afterimage_profile::walk::OperatorCount;
-use afterimage_profile::{FunctionProfile, Line, Profile, Scope};
+use afterimage_profile::{Line, Profile, Scope};
 use afterimage_program::{BlockEnd, Function};
 use afterimage_replay::whole_path::{Window, WindowCounts};
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::Session;
 use crate::named::with_names;
+use crate::range::{ended_in, in_range};
 use crate::trace::Bounds;
 
 /// Replaces a document's counts with the counts in a stretch.
@@ -153,35 +154,13 @@ fn each_function(
     let ended = ended_in(session, window)?;
     let mut operators = Vec::new();
     for (function, _, whole) in profile.functions() {
-        let blocks = whole.blocks.iter();
-        let blocks = blocks.map(|(block, _)| (block, counts.block(function.id, block)));
-        let stops = whole.stops.iter().copied();
-        let stopped = stops.filter(|&(block, _)| ended == Some((function.id, block)));
-        let here = FunctionProfile {
-            blocks: blocks.collect(),
-            stops: Vec::from_iter(stopped.take(1)),
-            ..whole.clone()
-        };
+        let here = in_range(function, whole, counts, ended);
         if here.blocks.iter().any(|(_, count)| *count > 0) {
             profile.operators(function, &here, &mut operators)?;
             act(function, &operators)?;
         }
     }
     Ok(())
-}
-
-/// Returns the block in which the run ended, if it is in the stretch. The block may not have been
-/// executed to its end.
-pub(super) fn ended_in(session: &Session, window: Window) -> Result<Option<(FuncId, BlockId)>> {
-    let path = session.path()?;
-    if window.last < path.length() {
-        return Ok(None);
-    }
-    let visit = path.cursor().seek(path.length())?;
-    let visit = visit.context("no block is executed at the end")?;
-    let node = &path.nodes()[visit.node];
-    let block = node.blocks.get((path.length() - visit.start) as usize);
-    Ok(block.map(|&block| (node.function, block)))
 }
 
 /// Returns the ways out of a branch. Directions with the same target are counted together, as in

@@ -54,6 +54,7 @@ mod paths_live;
 mod places_hold;
 mod printed_hold;
 mod printed_radix;
+mod profile_ranges;
 mod recordings;
 mod redundancy_holds;
 mod runner;
