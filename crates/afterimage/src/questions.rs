@@ -470,9 +470,13 @@ impl Session {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
 
-    /// Returns the names of functions in the short forms that people write.
-    pub fn names(&self) -> NamesDocument {
-        names(self)
+    /// Returns the names of functions in the short forms that people write, and the places that
+    /// call the host.
+    ///
+    /// # Errors
+    /// If the program does not belong to the recording.
+    pub fn names(&self) -> Result<NamesDocument, QuestionError> {
+        Ok(names(self)?)
     }
 
     /// Returns what the program printed, and when. If the values are not built, builds the path if

@@ -27,7 +27,7 @@ pub(crate) fn range_counts(
         let positions = program.positions()?;
         let path = session.path()?;
         let window = bounds.window(&positions)?;
-        let counts = WindowCounts::new(path, window)?;
+        let counts = session.window_counts(window)?;
         let ended = ended_in(session, window)?;
         let mut functions = Vec::new();
         let mut executed: HashMap<Line, Vec<FuncId>> = HashMap::new();

@@ -1,5 +1,5 @@
 /** Builds the frame of the page around the views, and selects the view to show. */
-import { busy, cancel, onanswer, told } from "./api.js";
+import { ask, busy, cancel, onanswer, once, told } from "./api.js";
 import { base, fill, grouped, h, time } from "./dom.js";
 import { address, called, focus, follow, go, known, onmoment, stand } from "./focus.js";
 import { help, keys } from "./keys.js";
@@ -74,10 +74,15 @@ function moment() {
   strip();
 }
 
+/** The number of blocks in the run, once it is needed without a moment. */
+let whole = 0;
+const measure = once(() => ask("moment", { at: "end" }).then(({ doc }) => { whole = doc.length; strip(); }));
+
 /** Draws the run from its beginning to its end, with the moment and the range. */
 function strip() {
   const now = known.moment;
-  const length = now?.length ?? 0;
+  const length = now?.length ?? whole;
+  if (!length && focus.from) void measure().catch(() => { /* the view of the range reports the error */ });
   const rail = h("div.rail", { role: "slider", tabindex: 0, "aria-label": "Moment in the run", "aria-valuemin": 1, "aria-valuemax": length || 1,
     "aria-valuenow": now?.t ?? 1, "aria-valuetext": now ? `t=${grouped(now.t)} of ${grouped(length)}` : "no moment",
     onclick: (/** @type {MouseEvent} */ clicked) => {

@@ -1,4 +1,4 @@
-/** Searches functions, files, lines, values and output, or goes to a moment. */
+/** Searches functions, host calls, files, lines, values and output, or goes to a moment. */
 import { ask, once, Superseded } from "./api.js";
 import { base, counted, fill, grouped, h, visible } from "./dom.js";
 import { focus, go } from "./focus.js";
@@ -34,7 +34,7 @@ export function search(words) {
     hits = [];
     if (!query) { fill(list); foot.textContent = "Enter opens, the arrow keys choose, Esc closes"; return; }
     foot.textContent = "Looking …";
-    const looks = [moments, functions, lines, output].map((look_) => look_(query).then(take, (error) => { if (number === asked && !(error instanceof Superseded) && look_ === moments) foot.textContent = error.message; }));
+    const looks = [moments, functions, hostCalls, lines, output].map((look_) => look_(query).then(take, (error) => { if (number === asked && !(error instanceof Superseded) && look_ === moments) foot.textContent = error.message; }));
     await Promise.all(looks);
     if (number === asked && foot.textContent === "Looking …") foot.textContent = hits.length ? counted(hits.length, "result") : "No name and no text matches.";
     draw();
@@ -82,6 +82,21 @@ async function functions(query) {
   const low = query.toLowerCase();
   const is = (/** @type {string} */ name) => name.toLowerCase().includes(low) || plain(name).toLowerCase().includes(low);
   return (await called()).filter((row) => is(row.function.name)).slice(0, 12).map((row) => ({ kind: "function", title: plain(row.function.name), detail: row.entries ? `${counted(row.entries, "call")}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
+}
+
+/** The imported functions, with the places that call them. @type {() => Promise<any[]>} */
+const imports = once(async () => (await ask("names")).doc.imports);
+
+/** Finds calls of the host. @param {string} query @returns {Promise<Hit[]>} */
+async function hostCalls(query) {
+  const low = query.toLowerCase();
+  const found = (await imports()).filter((one) => one.name.toLowerCase().includes(low)).slice(0, 4);
+  const places = found.flatMap(({ name, calls }) => calls.slice(0, 4).map((/** @type {number} */ offset) => ({ name, at: `@0x${offset.toString(16)}` })));
+  const all = await Promise.all(places.map(async ({ name, at }) => {
+    const { executions, count } = (await ask("executions", { at, limit: 8 })).doc;
+    return executions.map((/** @type {any} */ one) => ({ kind: "host call", title: name, detail: `${grouped(one.number)} of ${counted(count, "call")} at ${at} · t=${grouped(one.t)}`, act: () => go({ view: "source", at: `${at}#${one.number}`, file: "", line: "" }) }));
+  }));
+  return all.flat();
 }
 
 /** Finds files, and lines of the user's own code. @param {string} query @returns {Promise<Hit[]>} */

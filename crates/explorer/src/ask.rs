@@ -190,7 +190,7 @@ pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -
         "profile" => asked.profile()?,
         "names" => {
             asked.parameters.finish()?;
-            asked.document(&session.names())?;
+            asked.document(&session.names()?)?;
         }
         "files" => {
             let bounds = asked.bounds();

@@ -44,24 +44,38 @@ pub struct FilesEntry {
     pub instructions: u64,
 }
 
-/// The short forms of function names.
+/// The short forms of function names, and the places that call the host.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NamesDocument {
     /// Maps each name that has a short form to this form. A short form omits the types of
     /// parameters, versions of libraries and default arguments of templates. Inlined functions are
     /// included.
     pub names: BTreeMap<String, String>,
+    /// The imported functions that the program calls directly.
+    pub imports: Vec<ImportCalls>,
+}
+
+/// An imported function, and the places that call it directly.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ImportCalls {
+    /// The name of the imported module.
+    pub module: String,
+    /// The name of the function in it.
+    pub name: String,
+    /// The offsets of the calls in the original module.
+    pub calls: Vec<u32>,
 }
 
 impl NamesDocument {
     /// Creates the document from the names of functions.
-    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+    pub fn new(names: impl IntoIterator<Item = String>, imports: Vec<ImportCalls>) -> Self {
         let short = names.into_iter().map(|name| {
             let short = short_function(&name);
             (name, short)
         });
         Self {
             names: short.filter(|(name, short)| name != short).collect(),
+            imports,
         }
     }
 }

@@ -91,8 +91,9 @@ pub use dynamic_cfg::DynamicCfgView;
 pub use error::PresentError;
 pub use explore::{
     ExecutionTime, ExecutionsDocument, FilesDocument, FilesEntry, FlowBlock, FlowDocument,
-    FlowEdge, FlowTrace, InfluenceDocument, InfluencedOutput, MomentDocument, NamesDocument,
-    SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay, StepDocument,
+    FlowEdge, FlowTrace, ImportCalls, InfluenceDocument, InfluencedOutput, MomentDocument,
+    NamesDocument, SourceBranch, SourceDocument, SourceFunction, SourceRange, SourceRow, SourceWay,
+    StepDocument,
 };
 pub use json::{ProfileDocument, json, profile_document};
 pub use loads::{

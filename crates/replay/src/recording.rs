@@ -19,7 +19,8 @@ use crate::values::{
     RecordedValues, ValuesError, epochs_of_stretches, recorded_epochs, recorded_values,
 };
 use crate::whole_path::{
-    FileSegments, Numbering, PathFileError, Positions, RecordedPath, recorded_path,
+    FileSegments, Numbering, PathFileError, Positions, RecordedPath, Window, WindowCounts,
+    recorded_path,
 };
 use crate::{WatchFn, Writers};
 
@@ -44,6 +45,8 @@ pub struct Recording {
     module: Arc<Module>,
     stops: OnceLock<Vec<Stop>>,
     path: OnceLock<Arc<RecordedPath>>,
+    /// The latest window that was counted, because several questions often have the same window.
+    counted: Mutex<Option<(Window, Arc<WindowCounts>)>>,
     epochs: OnceLock<FileEpochs>,
     checkpoints: OnceLock<FileCheckpoints>,
     snapshots: OnceLock<Snapshots>,
@@ -135,6 +138,7 @@ impl Recording {
             module,
             stops: OnceLock::new(),
             path: OnceLock::new(),
+            counted: Mutex::new(None),
             epochs: OnceLock::new(),
             checkpoints: OnceLock::new(),
             snapshots: OnceLock::new(),
@@ -284,6 +288,23 @@ impl Recording {
                 .map(Arc::new)
                 .ok_or(RecordingError::NoPath)
         })
+    }
+
+    /// Counts the executions of blocks in a window of the path. Takes O(grammar) for each segment
+    /// that the window touches, or no time if the window is the latest one.
+    ///
+    /// # Errors
+    /// If the path has not been built, or a segment cannot be read.
+    pub fn window_counts(&self, window: Window) -> Result<Arc<WindowCounts>, RecordingError> {
+        let mut latest = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, counts)) = &*latest
+            && *known == window
+        {
+            return Ok(Arc::clone(counts));
+        }
+        let counts = Arc::new(WindowCounts::new(self.path()?, window)?);
+        *latest = Some((window, Arc::clone(&counts)));
+        Ok(counts)
     }
 
     /// Returns the epochs of the whole execution trace. The first call is linear in their index.

@@ -4,7 +4,7 @@ use afterimage_ids::BlockId;
 use afterimage_present::document::objects::Function;
 use afterimage_present::{FlowBlock, FlowDocument, FlowEdge, FlowTrace, SourceRange};
 use afterimage_program::BlockEnd;
-use afterimage_replay::whole_path::{Outlines, WindowCounts};
+use afterimage_replay::whole_path::Outlines;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl FlowQuery {
                 bail!("{name} is imported, so it has no graph");
             };
             let window = self.bounds.window(&program.positions()?)?;
-            let counts = WindowCounts::new(path, window)?;
+            let counts = session.window_counts(window)?;
             let ended = ended_in(session, window)?;
             let is_exit = |block: BlockId| function.cfg.blocks[block].end == BlockEnd::Exit;
             let mut edges: Vec<FlowEdge> = Vec::new();

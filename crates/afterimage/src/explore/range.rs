@@ -26,7 +26,7 @@ pub(super) fn bound(
     with_names(session, |program| {
         let positions = program.positions()?;
         let window = bounds.window(&positions)?;
-        let counts = WindowCounts::new(session.path()?, window)?;
+        let counts = session.window_counts(window)?;
         document.range = Some(SourceRange {
             first_t: window.first,
             last_t: window.last,
@@ -113,7 +113,7 @@ pub(super) fn files_in(
     document: &mut FilesDocument,
 ) -> Result<()> {
     let window = with_names(session, |program| bounds.window(&program.positions()?))?;
-    let counts = WindowCounts::new(session.path()?, window)?;
+    let counts = session.window_counts(window)?;
     let mut executed: HashMap<Line, u64> = HashMap::new();
     each_function(session, profile, (window, &counts), |_, operators| {
         let calls = CallLines::of(operators, profile.source());

@@ -144,7 +144,11 @@ fn what_a_range_does_not_have_is_refused() {
             "needs the counts of edges",
         ),
         ("run.aft --format pprof --to 50%", 125, "afterimage export"),
-        ("run.aft other.aft --from 50%", 125, "name only one recording"),
+        (
+            "run.aft other.aft --from 50%",
+            125,
+            "name only one recording",
+        ),
         (
             "run.aft --compare other.aft --from 50%",
             2,

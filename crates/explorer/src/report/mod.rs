@@ -62,7 +62,7 @@ pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Resul
     writeln!(out, "<h1>{}</h1>", escaped(&title))?;
     ended(out, session, &info)?;
     output(out, session)?;
-    let names = session.names();
+    let names = session.names()?;
     functions(out, session, &names)?;
     let stacks = answer(
         session,
