@@ -119,8 +119,18 @@ fn counts_of_a_range_are_those_of_a_naive_trace() {
         let naive = traced(&page, from, to);
         let (first, last) = (format!("t={from}"), format!("t={to}"));
         let told = doc("source", &[("file", path), ("from", &first), ("to", &last)]);
+        let by_line = doc(
+            "profile",
+            &[("by", "line"), ("from", &first), ("to", &last)],
+        );
+        let by_line = by_line["rows"].as_array().unwrap();
         let mut executed = 0;
         for line in told["lines"].as_array().unwrap() {
+            let row = by_line
+                .iter()
+                .find(|row| row["source"]["file"] == file && row["source"]["line"] == line["line"]);
+            let count = row.map_or(Value::Null, |row| row["count"].clone());
+            assert_eq!(line["count"], count, "{line} from {from} to {to}");
             let own = instructions.iter().filter(|row| {
                 row["source"]["file"] == file && row["source"]["line"] == line["line"]
             });
@@ -276,6 +286,30 @@ fn the_control_flow_of_a_range_is_that_of_a_naive_trace() {
         edges > 50 && returns > 10 && ways > 10,
         "{edges} {returns} {ways}"
     );
+}
+
+#[test]
+fn all_calls_of_the_host_are_found() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("sorts", SORTS);
+    sandbox.ok("record -o run.aft sorts.wasm");
+    let page = Page::of(&sandbox, "run.aft");
+    let names = page.doc("names", &[]);
+    let imports = names["imports"].as_array().unwrap();
+    let count = |import: &Value| -> u64 {
+        let calls = import["calls"].as_array().unwrap().iter();
+        let count = |call| {
+            let at = format!("@{:#x}", number(call));
+            number(&page.doc("executions", &[("at", &at), ("limit", "8")])["count"])
+        };
+        calls.map(count).sum()
+    };
+    let writes = imports.iter().find(|import| import["name"] == "fd_write");
+    assert_eq!(count(writes.unwrap()), 1, "the program prints one line");
+    let info: Value =
+        serde_json::from_str(&sandbox.ok("info run.aft --format json").stdout).unwrap();
+    let all: u64 = imports.iter().map(count).sum();
+    assert_eq!(all, number(&info["host_calls"]), "{names}");
 }
 
 #[test]
