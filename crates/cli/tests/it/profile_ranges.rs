@@ -136,6 +136,8 @@ fn what_a_range_does_not_have_is_refused() {
     sandbox.rust("program", PROGRAM);
     sandbox.run("record -o run.aft program.wasm");
     sandbox.run("record -o other.aft program.wasm");
+    // This builds the path.
+    sandbox.ok("profile run.aft --from 50%");
     for (options, why) in [
         ("run.aft --by edge --from 50%", "cannot count edges"),
         (
@@ -153,7 +155,8 @@ fn what_a_range_does_not_have_is_refused() {
     ] {
         sandbox.refused(&format!("profile {options}"), 125, &[why]);
     }
-    let annotated = sandbox.ok("profile run.aft --annotate --from fold#2 --to fold#9");
+    let annotated =
+        sandbox.ok("profile run.aft --annotate --from program::fold#2 --to program::fold#9");
     assert!(
         annotated.stdout.contains(" from t="),
         "{}",

@@ -76,7 +76,12 @@ pub(super) struct Nearest {
     pub one_way: Option<Vec<Position>>,
     /// The executed lines of the functions of `lines`, by file, if known.
     ran: Option<BTreeMap<String, BTreeSet<u32>>>,
+    /// The lines of the chain.
+    chain: BTreeSet<(String, u32)>,
 }
+
+/// Lines that the same answer names before, by file.
+type Named = BTreeMap<String, BTreeSet<u32>>;
 
 impl Nearest {
     /// Finds the lines on which some executions depend. Leaves out `shown`, which are the lines of
@@ -130,6 +135,7 @@ impl Nearest {
             enough,
             one_way,
             ran,
+            chain: shown.clone(),
         })
     }
 
@@ -157,7 +163,12 @@ impl Nearest {
         }
         let others = Vec::from_iter(others.iter().map(|one| &one.source));
         let mut left = rows;
-        let (shown, fit) = self.fitted(&others, self.cut, rows);
+        let mut named = Named::new();
+        let chain = self.chain.iter().cloned();
+        for (file, line) in chain.chain(first.iter().map(|one| key(&one.source))) {
+            named.entry(file).or_default().insert(line);
+        }
+        let (shown, fit) = self.fitted(&others, &named, self.cut, rows);
         for (number, row) in shown.iter().enumerate() {
             let then = match number {
                 0 if after == 0 => "then",
@@ -168,7 +179,10 @@ impl Nearest {
         }
         let until = after + first.len() + fit;
         let branches = Vec::from_iter(self.one_way.iter().flatten());
-        let (branches, _) = self.fitted(&branches, false, left.saturating_sub(1));
+        for (file, line) in others[..fit].iter().map(|one| key(one)) {
+            named.entry(file).or_default().insert(line);
+        }
+        let (branches, _) = self.fitted(&branches, &named, false, left.saturating_sub(1));
         if !branches.is_empty() {
             text += "other branches of the same functions that always went the same way:\n";
         }
@@ -186,17 +200,23 @@ impl Nearest {
 
     /// Returns the rows with as many lines as fit, and the number of these lines. `cut` means that
     /// there are further lines.
-    fn fitted(&self, lines: &[&Position], cut: bool, rows: usize) -> (Vec<String>, usize) {
+    fn fitted(
+        &self,
+        lines: &[&Position],
+        named: &Named,
+        cut: bool,
+        rows: usize,
+    ) -> (Vec<String>, usize) {
         let (mut fit, mut not) = (0, lines.len() + 1);
         while fit + 1 < not {
             let middle = fit.midpoint(not);
-            if self.rows(&lines[..middle]).len() <= rows {
+            if self.rows(&lines[..middle], named).len() <= rows {
                 fit = middle;
             } else {
                 not = middle;
             }
         }
-        let mut shown = self.rows(&lines[..fit]);
+        let mut shown = self.rows(&lines[..fit], named);
         if let Some(last) = shown.last_mut()
             && (cut || fit < lines.len())
         {
@@ -206,8 +226,9 @@ impl Nearest {
     }
 
     /// Formats lines by file, as `parser.c:42,44-47; lexer.c:7`. The file of the first line comes
-    /// first.
-    fn rows(&self, lines: &[&Position]) -> Vec<String> {
+    /// first. Adds the lines that lie between two of these lines, or between one of them and one in
+    /// `named`.
+    fn rows(&self, lines: &[&Position], named: &Named) -> Vec<String> {
         let mut files: Vec<(&str, BTreeSet<u32>)> = Vec::new();
         for one in lines {
             match files.iter_mut().find(|(file, _)| *file == one.file) {
@@ -218,7 +239,8 @@ impl Nearest {
         let mut rows = Vec::new();
         let mut row = String::new();
         for (file, lines) in files {
-            for (number, (begin, end)) in self.ranges(file, lines).into_iter().enumerate() {
+            let ranges = self.ranges(file, lines, named.get(file));
+            for (number, (begin, end)) in ranges.into_iter().enumerate() {
                 let mut range = begin.to_string();
                 if begin < end {
                     let _ = write!(range, "-{end}");
@@ -242,19 +264,31 @@ impl Nearest {
     }
 
     /// Joins lines of a file into ranges. A line between two others may be in a range only if it
-    /// never ran in these functions.
-    fn ranges(&self, file: &str, lines: BTreeSet<u32>) -> Vec<(u32, u32)> {
+    /// never ran in these functions. One of the two may be in `named` instead.
+    fn ranges(
+        &self,
+        file: &str,
+        lines: BTreeSet<u32>,
+        named: Option<&BTreeSet<u32>>,
+    ) -> Vec<(u32, u32)> {
         let ran = self.ran.as_ref().map(|ran| ran.get(file));
         let is_free = |between: Range<u32>| match ran {
             Some(ran) => ran.is_none_or(|ran| ran.range(between).next().is_none()),
             None => between.is_empty(),
         };
+        let mut all = lines.clone();
+        all.extend(named.into_iter().flatten());
+        let mut shown = lines.clone();
+        for (&one, &next) in all.iter().zip(all.iter().skip(1)) {
+            let is_own = lines.contains(&one) || lines.contains(&next);
+            if is_own && next - one <= BETWEEN + 1 && is_free(one + 1..next) {
+                shown.extend(one + 1..next);
+            }
+        }
         let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for line in lines {
+        for line in shown {
             match ranges.last_mut() {
-                Some((_, end)) if line - *end <= BETWEEN + 1 && is_free(*end + 1..line) => {
-                    *end = line;
-                }
+                Some((_, end)) if *end + 1 == line => *end = line,
                 _ => ranges.push((line, line)),
             }
         }
@@ -296,28 +330,35 @@ mod tests {
 
     #[test]
     fn rows_name_the_lines_and_between_them_only_lines_that_never_ran() {
-        // All patterns of eight lines: whether each line ran, and whether it is among the nearest.
-        for pattern in 0..1_u32 << 16 {
-            let is = |line: u32, bit: u32| pattern >> (2 * (line - 1) + bit) & 1 == 1;
-            let lines = Vec::from_iter((1..=8).filter(|line| is(*line, 0)));
-            let ran = |line: &u32| is(*line, 1) || lines.contains(line);
+        // All patterns of six lines: whether each line ran, whether it is among the nearest, and
+        // whether it was named before.
+        for pattern in 0..1_u32 << 18 {
+            let is = |line: u32, bit: u32| pattern >> (3 * (line - 1) + bit) & 1 == 1;
+            let lines = Vec::from_iter((1..=6).filter(|line| is(*line, 0)));
+            let before = BTreeSet::from_iter((1..=6).filter(|line| is(*line, 2)));
+            let mut all = before.clone();
+            all.extend(&lines);
+            let ran = |line: &u32| is(*line, 1) || all.contains(line);
             let near = Nearest {
                 ran: Some(BTreeMap::from([(
                     "a.c".to_owned(),
-                    (1..=8).filter(ran).collect(),
+                    (1..=6).filter(ran).collect(),
                 )])),
                 ..Nearest::default()
             };
             let places = Vec::from_iter(lines.iter().map(|line| Position::line("a.c", *line)));
-            let rows = near.rows(&Vec::from_iter(&places));
+            let named = Named::from([("a.c".to_owned(), before)]);
+            let rows = near.rows(&Vec::from_iter(&places), &named);
             let named = read(&rows).into_iter().flat_map(|(_, from, to)| from..=to);
             let named = BTreeSet::from_iter(named);
-            for line in 1..=8 {
-                let before = lines.iter().rev().find(|near| **near < line);
-                let after = lines.iter().find(|near| **near > line);
+            for line in 1..=6 {
+                let before = all.range(..line).next_back();
+                let after = all.range(line + 1..).next();
                 let is_between = match (before, after) {
                     (Some(before), Some(after)) => {
-                        after - before <= BETWEEN + 1 && !(before + 1..*after).any(|one| ran(&one))
+                        let is_own = lines.contains(before) || lines.contains(after);
+                        let is_free = !(before + 1..*after).any(|one| ran(&one));
+                        is_own && after - before <= BETWEEN + 1 && is_free
                     }
                     _ => false,
                 };
@@ -345,7 +386,7 @@ mod tests {
         let all = Vec::from_iter(&all);
         let mut last = 0;
         for rows in 0..30 {
-            let (shown, fit) = near.fitted(&all, false, rows);
+            let (shown, fit) = near.fitted(&all, &Named::new(), false, rows);
             assert!(fit <= all.len());
             assert!(shown.len() <= rows, "{shown:?}");
             let named = read(&shown);
