@@ -215,7 +215,7 @@ async function hostile() {
     if (hidden) wrong.push(`${view}: a hidden character is not shown as an escape`);
   }
   await page.evaluate(() => { location.hash = "#view=function"; });
-  await page.locator(".function .list button", { hasText: "<img src=x onerror=alert(1)>" }).click();
+  await page.locator(".function .list a", { hasText: "<img src=x onerror=alert(1)>" }).click();
   for (const part of ["Paths", "Calls", "Control flow"]) {
     await page.locator(".title .choice button", { hasText: part }).click();
     await look(page, `hostile-function-${part}`);
