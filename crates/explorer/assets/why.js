@@ -307,7 +307,18 @@ function others(cause) {
 /** @param {any} cause */
 function told_(cause) {
   const place = cause.place ?? cause.call ?? null;
-  const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}, and needed ${({ nonzero: "a value other than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
+  const variables = (cause.variables ?? []).map((/** @type {any} */ one) => `${one.name} = ${one.value}`).join(", ");
+  const text = cause.kind === "branch" ? `This branch was executed ${counted(cause.times, "time")} and never went there${cause.value ? `: it was decided by ${cause.value}${variables && `, with ${variables}`}, and needed ${({ nonzero: "a value other than 0", zero: "0" })[/** @type {string} */ (cause.needs)] ?? "something else"}` : ""}.`
     : others(cause);
-  return h("div.cause", null, h("p.said", null, text), place && goes(place), cause.went?.place && h("p.detail", null, "it went to ", goes(cause.went.place)));
+  return h("div.cause", null, h("p.said", null, text), place && goes(place), went(cause, place));
+}
+
+/** Shows where control went instead. @param {any} cause @param {any} from */
+function went({ went }, from) {
+  if (!went) return null;
+  if (went.kind === "left") return h("p.detail", null, "it left the function");
+  if (went.kind === "ended") return h("p.detail", null, "the run ended there");
+  const [here, there] = [from?.source, went.place.source];
+  const stays = here && there && here.line === there.line && here.file === there.file;
+  return h("p.detail", null, stays ? "it went to other code of the same line" : ["it went to ", goes(went.place)]);
 }
