@@ -41,7 +41,8 @@ pub struct ActivationReport {
     /// The values it returned; `null` if it did not return.
     pub returned: Option<Vec<TypedValue>>,
     /// The lines in order of arrival: `4-6 (7 10 6)×3 12-15`. `(7 10 6)×3` means three repetitions
-    /// of lines 7, 10 and 6. The file precedes lines of other files. A long path ends with `…`.
+    /// of lines 7, 10 and 6. Lines of other files follow the name of their file. A long path ends
+    /// with `…`.
     pub path: String,
     /// The position where the path begins, if it is not the beginning of the execution.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -326,7 +326,7 @@ pub fn calls_csv(out: &mut dyn Write, report: &CallGraphView<'_>) -> Result<(), 
 /// The maximum number of frames to show from each end of a stack.
 const FRAMES: usize = 20;
 
-/// Writes one call: its time and the stack, innermost first. `calls` contains the calls around it,
+/// Writes one call: its time and the stack, innermost first. `calls` contains the enclosing calls,
 /// outermost first, and then the call itself.
 ///
 /// # Errors
@@ -411,7 +411,7 @@ pub fn call_text<S: afterimage_wpp::Segments>(
 pub struct CallDocument {
     /// The number of the call among the calls to its function, from 1.
     pub call: u64,
-    /// The call, followed by the calls around it, the innermost first.
+    /// The call, followed by the enclosing calls, the innermost first.
     pub stack: Vec<CallRow>,
 }
 
@@ -465,7 +465,7 @@ impl Render for CallGraphView<'_> {
 pub struct CallView<'r, S> {
     /// The path.
     pub scene: Scene<'r, S>,
-    /// The calls around it, the outermost first, and then the call itself.
+    /// The enclosing calls, the outermost first, and then the call itself.
     pub calls: Vec<CallEntry>,
     /// The number of the call among the calls to its function.
     pub number: u64,

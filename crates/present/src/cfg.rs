@@ -172,8 +172,8 @@ pub struct InstrumentDocument {
     pub counters: u32,
     /// The name of the exported memory that holds the counters.
     pub memory_export: &'static str,
-    /// Whether the counters are exact even in a dump taken during a host call or after an exit from
-    /// one.
+    /// Whether the counters are exact even in a dump taken during a host call, or after the program
+    /// exited in one.
     pub standalone: bool,
 }
 

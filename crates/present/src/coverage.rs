@@ -131,7 +131,7 @@ impl<'p> Coverage<'p> {
                     let file = all.files.entry(profile.file(at.file)).or_default();
                     file.functions.push((at.line, row));
                 }
-                // Code without a line may be the user's own code, compiled without lines.
+                // Code without a line may be the user's own code, compiled without line tables.
                 None if folded.is_none() || !is_library_name(name(&row)) => all.unplaced.push(row),
                 _ => all.left_out.functions.add_one(row.entries > 0),
             }

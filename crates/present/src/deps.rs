@@ -120,8 +120,8 @@ impl DepsStatement {
 pub struct Dependence {
     /// The part of the statement that depends on the origin. An operand has the name of its role. A
     /// read is `memory`, `global`, `element` (of a table) or `size` (of a table or memory).
-    /// `control` is the decision that allowed the execution. `moved` is a decision that moved
-    /// operands to the execution.
+    /// `control` is the decision that allowed the execution. `moved` is a decision because of which
+    /// a value was moved to an operand.
     pub role: String,
     /// The operand's value.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,7 +199,7 @@ pub enum DependsOn {
     Zero,
     /// The module defined the initial contents, which nothing had overwritten.
     Module,
-    /// Further parts, which are not listed.
+    /// Further parts of the data, which are not listed.
     More {
         /// The number of further parts.
         parts: u64,
@@ -258,7 +258,7 @@ impl DepsUsers {
     }
 }
 
-/// A dependent of an execution, and the part of it that depends.
+/// A dependent of an execution, and the part of the dependent that depends on the execution.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DepsUse {
     /// The part of the dependent that depends on the execution, named like the `role` of a

@@ -208,8 +208,8 @@ impl Spot {
     }
 }
 
-/// Returns the displayed name of an imported function. If the module adds a prefix to the name in
-/// the interface, removes the prefix.
+/// Returns the displayed name of an imported function, without the prefix that wasi-libc adds to
+/// the names of WASI functions.
 fn import_name(names: &Names, function: FuncId) -> String {
     let name = names.function(function);
     let short = name.strip_prefix("__imported_wasi_snapshot_preview1_");

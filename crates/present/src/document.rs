@@ -57,7 +57,7 @@ struct Named<'d, D> {
     document: &'d D,
 }
 
-/// Whether a number is 0, so that a document leaves it out.
+/// Whether a number is 0. A document omits such a number.
 pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
@@ -83,7 +83,7 @@ pub fn row<D: Document>(out: &mut dyn Write, row: &D::Row) -> Result<(), Present
     line(out, row)
 }
 
-/// A receiver of a document with rows: first its head, then one row after the other.
+/// A receiver of a document with rows. It takes the head first, then each row.
 pub trait TakeRows<D: Document> {
     /// Takes the head.
     ///

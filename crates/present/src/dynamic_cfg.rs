@@ -19,10 +19,11 @@ use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
 
-/// The maximum number of unexecuted blocks for which all of them are drawn.
+/// The maximum number of unexecuted blocks to draw. If there are more, only those next to executed
+/// code are drawn.
 const DRAWN: usize = 40;
 
-/// The maximum number of a node's blocks in a table, unless all are requested.
+/// The maximum number of blocks to list for a node in a table, unless all are requested.
 const LONGEST: usize = 12;
 
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
@@ -201,7 +202,7 @@ pub struct DynamicTrace {
     pub calls: u64,
 }
 
-/// Blocks that were always executed one after another.
+/// Blocks that were always executed in succession.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicNode {
     /// The blocks.
@@ -213,7 +214,7 @@ pub struct DynamicNode {
     pub timestamps: Vec<Vec<u64>>,
 }
 
-/// Two nodes that were executed one after the other.
+/// Two nodes that were executed in succession.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DynamicEdge {
     /// The index of the first node in `nodes`.

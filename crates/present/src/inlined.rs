@@ -7,7 +7,7 @@ use afterimage_profile::{Line, Profile, ProfileError};
 use crate::sources::Cache;
 
 /// Returns the callers into which the code of `lines`, which is usually library code, was inlined.
-/// The caller of an inlined operator is the line of the innermost call around it whose source is
+/// The caller of an inlined operator is the line of the innermost enclosing call whose source is
 /// available. Each line gets the caller in which most of its instructions were executed, and the
 /// number of other callers.
 ///

@@ -63,8 +63,9 @@ pub struct ProfileDocument<R = Vec<ProfileRow>> {
 pub struct ProfileInlined {
     /// The name.
     pub name: String,
-    /// The number of instructions executed in its inlined code, excluding callees. They also count
-    /// for the function that contains them, and for other inlined functions around it.
+    /// The number of instructions executed in its inlined code, excluding callees. These
+    /// instructions also count for the function that contains them, and for the inlined functions
+    /// that enclose them.
     pub instructions: u64,
     /// The functions that contain its inlined code.
     pub into: Vec<Function>,
@@ -215,7 +216,7 @@ pub struct NamedFunction {
 /// A line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProfileLine {
-    /// The number of arrivals at it, summed over all copies of it.
+    /// The number of arrivals at the line, summed over all copies of its code.
     pub count: u64,
     /// The number of executed instructions that come from it.
     pub instructions: u64,

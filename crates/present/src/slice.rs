@@ -337,8 +337,8 @@ pub struct SliceView<'s> {
     pub report: &'s SliceReport,
     /// The kind of rows.
     pub rows: SliceRows,
-    /// The maximum number of rows of a table. The same limit holds for lines and for statements in
-    /// JSON.
+    /// The maximum number of rows of a table. In JSON, the limit applies to lines and to statements
+    /// separately.
     pub limit: usize,
     /// The text of each statement to show.
     pub texts: &'s [String],

@@ -32,7 +32,7 @@ pub fn state_text(
     let time = format!("t={} of {}", grouped(report.time), grouped(report.length));
     let line = report.frames.first().filter(|frame| frame.number == 0);
     let line = line.and_then(|frame| frame.around.as_ref().or(frame.line.as_ref()));
-    // The frames above the user's own code are library code that it called.
+    // The frames above the user's own code belong to the library code that the user's code called.
     let above = report.frames.iter().take_while(|frame| frame.library);
     let above = above.count();
     let (above, mut rest) = match report.frames.split_at(above) {

@@ -1,4 +1,4 @@
-//! Reports statements and memory accesses, one after another.
+//! Reports statements and memory accesses one by one.
 
 mod binary;
 mod fold;

@@ -242,7 +242,7 @@ pub fn narrow<T, E: From<io::Error>>(
 struct Narrow<'o> {
     out: &'o mut dyn Write,
     room: usize,
-    /// The line that has no end yet.
+    /// The current line, up to the last byte received.
     line: Vec<u8>,
 }
 
@@ -341,7 +341,7 @@ impl Paint {
 }
 
 impl Style {
-    /// Returns the beginning of a line that fits on the terminal.
+    /// Shortens a line that is wider than the terminal.
     pub(crate) fn cut(self, line: &str) -> std::borrow::Cow<'_, str> {
         match self.width {
             Some(room) if room > LEAST_CELL && width(line) > room => {

@@ -85,8 +85,8 @@ pub fn text(
     }
     if let Some(instructions) = elsewhere.filter(|&instructions| instructions > 0) {
         let share = percent(instructions, total);
-        // If only library code is left out, these instructions are mainly the start and the end of
-        // the program.
+        // If only library code is left out, most of these instructions start up or shut down the
+        // program.
         let mostly = if is_mixed {
             ""
         } else {

@@ -206,7 +206,7 @@ impl Render for ValuesReport {
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError> {
         let mut said = None;
         for (i, report) in self.statements.iter().enumerate() {
-            // Write a fact about a whole function only once.
+            // Write a reason that applies to a whole function only once.
             if report.refused.is_some() && report.refused == said {
                 continue;
             }

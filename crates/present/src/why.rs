@@ -309,7 +309,8 @@ pub struct WhyEnd {
     pub place: Option<WhyPlace>,
     /// The place of the value's latest read from a computed address.
     pub read: Option<WhyPlace>,
-    /// The branch that led to the value and its deciding value, if the value is a constant.
+    /// The branch that led to the value, with the value that decided the branch. Present only if
+    /// the origin is a constant.
     pub led: Option<Box<WhyBranch>>,
     /// A further remark.
     pub remark: Option<String>,
@@ -413,7 +414,7 @@ pub struct WhyText<'o> {
     pub file: String,
     /// The source line that was last shown.
     pub shown: Option<String>,
-    /// The width of the terminal, if it is one.
+    /// The width of the terminal, if the output goes to one.
     pub width: Option<usize>,
 }
 

@@ -187,7 +187,7 @@ pub enum WhyNotWent {
 pub struct WhyNotEnd {
     /// The ending of the run, in words.
     pub ending: String,
-    /// The place.
+    /// The place at which the run ended.
     pub place: WhyPlace,
     /// The call that the activation was executing, if there was one.
     pub call: Option<WhyPlace>,

@@ -134,7 +134,7 @@ fn by_file(
     Ok(())
 }
 
-/// The maximum length of a file's list of functions that is open at first.
+/// The maximum number of functions in a file for which the list of functions is initially open.
 const OPEN: usize = 12;
 
 /// Writes the functions of a file.

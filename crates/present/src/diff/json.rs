@@ -193,9 +193,9 @@ pub struct DiffWritten {
 pub struct DiffLine {
     /// The line.
     pub source: Position,
-    /// The number of the first run's arrivals at it.
+    /// The number of times that the first run arrived at the line.
     pub a: u64,
-    /// The number of the second run's arrivals at it.
+    /// The number of times that the second run arrived at the line.
     pub b: u64,
 }
 

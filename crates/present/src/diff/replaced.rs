@@ -18,7 +18,7 @@ use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 use crate::value::value_text;
 
-/// The default maximum number of operators to show. The same limit holds for data segments.
+/// The default maximum number of operators to show. The same limit applies to data segments.
 const SHOWN: usize = 10;
 
 /// Writes the differences between two programs that are alike, for a person.
@@ -158,8 +158,8 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
 }
 
 impl AlikeReport {
-    /// Returns text to append to the sentence that both runs did the same, if they executed a
-    /// differing operator.
+    /// Returns a caveat to append to the sentence that the runs are the same. The caveat is empty
+    /// if the second run executed no differing operator.
     pub(super) fn unseen(&self) -> &'static str {
         let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
         if self.replaced.iter().any(executed) {

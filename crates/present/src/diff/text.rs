@@ -331,7 +331,7 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
     }
 }
 
-/// Returns the width of the column after the name of a side.
+/// Returns the number of columns that remain after the name of a side, if the width is limited.
 fn room(scene: &StepScene<'_>, side: &str) -> Option<usize> {
     let taken = width(side) + 4;
     scene

@@ -211,8 +211,8 @@ pub struct VersionsDocument {
     /// Suspicious statements of two kinds. Some are replaced operators in functions that are
     /// otherwise the same. Others are computations whose operands correspond and agree at first,
     /// but whose first result differs from the result of every match. At least three later
-    /// statements then differ, too. Replacements come first, then the computations that the most
-    /// wrong statements follow.
+    /// statements then differ, too. Replacements come first, then the computations in descending
+    /// order of the number of wrong statements that follow.
     pub suspects: Vec<VersionsSuspect>,
     /// The number of suspects that `--limit` left out.
     pub more_suspects: usize,

@@ -80,7 +80,7 @@ pub fn callgrind(
     Ok(())
 }
 
-/// A caller or callee. The variants are in the order in which they are written.
+/// A caller or callee. The variants are in output order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Party {
     Frame(Frame),

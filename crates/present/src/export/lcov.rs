@@ -63,7 +63,8 @@ fn write(
         let copies = seen.entry(name.clone()).or_default();
         *copies += 1;
         if *copies > 1 {
-            // Two generic copies may have the same name, but lcov identifies functions by name.
+            // Two instances of a generic function may have the same name, but lcov identifies
+            // functions by name.
             name += &format!(" [func {}]", row.function.as_u32());
         }
         writeln!(out, "FN:{line},{name}")?;

@@ -2,8 +2,8 @@
 //!
 //! A call is a pair of events `B` and `E`. The format needs the name of the call only in `B`.
 //! However, both events have it, because speedscope and Chrome's DevTools pair events by name.
-//! Merged calls are one event `X` with their number in its `args`. Events are written in order of
-//! time, without holding them in memory.
+//! Merged calls are one event `X`, whose `args` hold the number of calls. Events are written in
+//! order of time, without holding them in memory.
 
 use std::io::Write;
 

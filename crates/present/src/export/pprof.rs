@@ -126,7 +126,7 @@ pub fn pprof_stacks(
         .integer(1, writer.string("blocks"))
         .integer(2, writer.string("count"));
     writer.message.message(1, &value_type);
-    // Merged calls are a function, too.
+    // Merged calls appear as a function, too.
     let mut functions: HashMap<String, (u64, u64)> = HashMap::new();
     let mut locations: HashMap<Vec<u64>, u64> = HashMap::new();
     each_stack(tree, frames, |stack, blocks| {

@@ -31,7 +31,7 @@ pub struct ShownStep {
     pub folded: Option<Folded>,
 }
 
-/// Consecutive steps of library code, after the first of them.
+/// Consecutive steps of library code that share a row.
 #[derive(Clone, Debug)]
 pub struct Folded {
     /// The number of steps, including the first.
@@ -83,7 +83,7 @@ impl<'s> FoldedSteps<'s> {
         }
     }
 
-    /// Leaves out most steps where library code executes for long.
+    /// Leaves out most steps where library code executes for a long time.
     #[must_use]
     pub fn skipping(self, skip: &'s mut SkipFn<'s>) -> Self {
         let skip = Some(skip);

@@ -19,7 +19,7 @@ use crate::number::{counted, grouped};
 use crate::own::left_out;
 use crate::table::{Paint, plain, shortened};
 
-/// The maximum number of activations to show that enclose a stretch, counted from the innermost.
+/// The maximum number of activations enclosing the stretch to show, counted from the innermost.
 const AROUND: usize = 8;
 /// The minimum width of a place.
 const PLACE: usize = 22;
@@ -122,8 +122,9 @@ where
     Ok(())
 }
 
-/// Writes activations for people. The activations around the stretch come first. Each activation
-/// has its time, the number of blocks that it and its callees executed, and its call site.
+/// Writes activations for people. The activations that enclose the stretch come first. Each
+/// activation has its time, the number of blocks that it and its callees executed, and its call
+/// site.
 ///
 /// Returns the time at which to continue, if there are more than `limit` activations.
 ///

@@ -24,7 +24,7 @@ use crate::{PresentError, Sources, Style};
 pub struct LineEntry {
     /// The time of its block.
     pub time: u64,
-    /// The next operator; `None` if the run ended on the way to it.
+    /// The next operator; `None` if the run ended before that operator.
     pub op: Option<OpId>,
     /// The offset of that operator.
     pub offset: Option<OrigOffset>,
@@ -279,7 +279,7 @@ struct Lines<'s> {
     least: Option<usize>,
     /// The activation and the inlined function of the last row.
     around: Option<(u64, Option<String>)>,
-    /// The last reason why variables are unknown.
+    /// The reason for unknown variables that was written last.
     said: Option<String>,
 }
 
@@ -666,7 +666,7 @@ mod tests {
         ] {
             assert_eq!(changed(before, now), Some(vec![(name.to_owned(), value)]));
         }
-        // A value without parts, or with other parts than before, is shown as a whole.
+        // A value without parts, or with different parts than before, is shown as a whole.
         for (before, now) in [
             ("{ 1, 2 }", "{ 1, 2, 3 }"),
             ("{ 1, 2, … }", "{ 1, 3, … }"),

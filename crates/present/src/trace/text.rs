@@ -105,14 +105,14 @@ where
     rows.close()
 }
 
-/// Iterates over visits, each with the reason if it has no line of its own. Paths that the visits
-/// leave out become one visit of library code.
+/// Iterates over visits. For a visit without a line of its own, also returns the reason. Paths that
+/// the visits leave out become one visit of library code.
 struct Parts<'v, 'a, S: Segments> {
     scene: &'v Scene<'v, S>,
     visits: &'v mut Visits<'a, S>,
     /// The times that were not visited yet.
     rest: Window,
-    /// A visit that is held back because paths left out before it come first.
+    /// A visit that is held back until the paths left out before it have been returned.
     next: Option<Visit>,
 }
 

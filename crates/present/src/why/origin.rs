@@ -3,8 +3,8 @@
 use super::{WhyEntry, expression};
 use crate::{counted, grouped};
 
-/// The kind of the end entry for a partial search, in which operands were searched for in only a
-/// part of the run. It follows the chain's own end.
+/// The kind of the entry that reports a partial search: only a part of the run was searched for an
+/// operand that leads to input. The entry follows the chain's own end.
 pub const SEARCHED: &str = "searched";
 
 /// Describes the origin, in words that follow the subject of a sentence.

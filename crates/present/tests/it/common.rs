@@ -47,8 +47,8 @@ pub fn with_profile<R>(debug: bool, ending: Ending, use_it: impl FnOnce(&Profile
     use_it(&profile)
 }
 
-/// At most one activation: the direction to take at each block with several, and the operator at
-/// which it stays.
+/// One activation or none: the direction to take at each block with several, and the operator at
+/// which the activation stops.
 type Run = Option<(&'static [usize], Option<u32>)>;
 
 fn runs(ending: Ending) -> [Run; 3] {

@@ -1,6 +1,6 @@
 //! Keeps the JSON Schemas of all documents in `docs/json`, and their descriptions in
 //! `docs/JSON.md`. Both are made from the structs and their comments: `BLESS=1 cargo test -p
-//! afterimage-present --test it documents::` writes them; without it, they are compared.
+//! afterimage-present --test it documents::` writes them. Without `BLESS`, the test compares them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -108,7 +108,7 @@ fn collect<'s>(schema: &'s Value, objects: &mut BTreeMap<&'s str, &'s Value>) {
     }
 }
 
-/// Describes an object, or an object of one of several kinds, or one of several words.
+/// Describes an object, a choice among kinds of object, or a choice among words.
 fn object(text: &mut String, schema: &Value) {
     if let Some(description) = schema["description"].as_str() {
         let _ = writeln!(text, "{}\n", description.replace('\n', " "));
@@ -153,8 +153,8 @@ fn word(schema: &Value) -> Option<&str> {
     schema["const"].as_str()
 }
 
-/// Returns the title of one of several kinds of object: the field that selects it, or the other
-/// object that it is.
+/// Returns the title of a kind of object: the field that selects the kind, or the definition that
+/// it refers to.
 fn title(kind: &Value) -> String {
     let fields = kind["properties"].as_object();
     let tag = fields

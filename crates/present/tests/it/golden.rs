@@ -112,7 +112,7 @@ fn comma_separated_values() {
             );
             let got = written(|out| csv(out, profile, &report));
             assert_eq!(got.matches("\r\n").count(), report.rows.len() + 1);
-            // The file has plain line ends, which no checkout changes.
+            // The golden file has LF line ends, because a checkout may change CRLF.
             golden(&format!("{name}.csv"), &got.replace("\r\n", "\n"));
         }
     });
