@@ -74,7 +74,7 @@ impl Arguments {
         }
     }
 
-    /// Shows one call by its lines.
+    /// Shows one call line by line.
     fn whole(&self, session: &Session) -> Result<()> {
         let number = match self.call {
             Some(Occurrence::Kth(number)) => number.to_string(),

@@ -229,7 +229,7 @@ impl Arguments {
         })
     }
 
-    /// Writes the slices of some questions. Each shows at most the number of lines in a list.
+    /// Writes the slices of some questions, each with at most `--top` or [`LINES`] lines.
     fn slices(
         &self,
         out: &mut dyn Write,

@@ -98,7 +98,7 @@ pub(crate) fn tell(remark: impl Display) {
 
 /// Writes a report to a file, or to standard output.
 ///
-/// The file appears when it is complete. An older file stays until then.
+/// The file appears only when it is complete. Until then, an existing file stays in place.
 pub(crate) fn write(
     out: Option<&Path>,
     content: Content,

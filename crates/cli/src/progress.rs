@@ -104,7 +104,7 @@ impl Bar {
         bar.set_message(what.to_owned());
         if std::io::stderr().is_terminal() {
             let weak = bar.downgrade();
-            // Without a second thread, no progress is shown.
+            // If the thread cannot be started, no progress is shown.
             let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(SOON);
                 if let Some(bar) = weak.upgrade().filter(|bar| !bar.is_finished()) {

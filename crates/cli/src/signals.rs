@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Begins other work. An earlier request to stop is then complete.
+    /// Begins new work. This completes an earlier request to stop.
     fn begin(&mut self, work: Work) {
         self.work = work;
         self.requests.complete();

@@ -1,4 +1,5 @@
-//! `why --trap` of C and C++ programs that abort gives the printed message and the user's own line.
+//! For C and C++ programs that abort, `why --trap` reports the printed message and the line of the
+//! user's own code.
 
 use crate::common::Sandbox;
 use crate::containers_hold::compiled;
@@ -102,7 +103,7 @@ fn what_was_printed_before_an_abort_is_its_message() {
         assert!(told.starts_with(&expected), "{told}{expected}");
     }
 
-    // The origin in a library is named by the line that called it.
+    // An origin in a library is reported at the line that called the library.
     let told = sandbox.ok("why m.aft --trap").stdout;
     let made = line("names = ");
     let origin = format!("\ncomes from the constant 0 at run.cc:{made} (__tree:");

@@ -30,8 +30,8 @@ fn alike_to(line: &str) -> Option<Vec<&'static str>> {
     families.find(|family| family.contains(&line.trim()))
 }
 
-/// Returns a module, one in which some of its operators are replaced by others of the same types or
-/// other constants, and the number of replacements.
+/// Returns a module, a copy of it, and the number of replacements in the copy. A replacement is an
+/// operator of the same types or a different constant.
 fn planted(module: &[u8], random: &mut SplitMix64) -> Option<([Vec<u8>; 2], usize)> {
     let text = wasmprinter::print_bytes(module).ok()?;
     let module = wat::parse_str(&text).ok()?;
@@ -72,7 +72,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
     let sides = modules.each_ref().map(|module| {
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", module);
-        // A replaced operator may make a loop endless.
+        // A replaced operator may make a loop infinite.
         let ran = sandbox.run(&format!("record --timeout 1 -o run.aft {words}"));
         if ran.code == Some(124) {
             return None;
@@ -125,8 +125,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             (None, None) => tried.same += 1,
             (Some(found), Some((time, at))) => {
                 let step = found.a.as_ref().or(found.b.as_ref()).expect("a step");
-                // The user of a constant is the first statement that differs, if a statement
-                // differs.
+                // If any statement differs, the first one to differ uses the constant.
                 if constant(at) {
                     assert!(step.time >= time)
                 } else {
@@ -153,7 +152,7 @@ fn is_constant(program: &Program, module: &[u8], at: &Replaced) -> bool {
     matches!(operator, wasmparser::Operator::I32Const { .. })
 }
 
-/// Returns the occurrences of statements in the trace of a run.
+/// Returns the number of occurrences of each replaced statement in the trace of a run.
 fn counted<S: afterimage_wpp::Segments>(side: Side<'_, S>, replaced: &[Replaced]) -> Vec<u64>
 where
     S::Error: std::error::Error + 'static,

@@ -1,4 +1,4 @@
-//! Every way to an answer leads to the same answer.
+//! Every way of computing an answer gives the same answer.
 //!
 //! A run is stored in several files. One file has only its path, so the run is followed from its
 //! beginning. One has values and checkpoints as usual. In another, epochs and intervals are so
@@ -21,7 +21,7 @@ use crate::common::memory_programs::memory_program;
 use crate::common::recorded::Recorded;
 use crate::common::tiny::build_tiny;
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 20_000;
 
 /// Files of one run. The first is followed from its beginning.
@@ -93,7 +93,7 @@ fn asked(sandbox: &Sandbox, words: &str, names: &[&str]) -> (Option<i32>, String
         assert!(!ran.stderr.contains("panicked"), "{words}: {}", ran.stderr);
         let refused = ran.code != Some(0);
         let error = if refused { ran.stderr } else { String::new() };
-        // All of them are sound.
+        // All the files are sound.
         assert!(!error.contains("damaged"), "{words}: {name}: {error}");
         let now = (ran.code, ran.stdout, error);
         match &said {
@@ -214,7 +214,7 @@ fn byte(entry: &Json, address: u64) -> Option<u8> {
     }
 }
 
-/// A run, as given by its whole trace.
+/// A run, represented by its whole trace.
 struct Naive {
     /// All steps, in order.
     steps: Vec<Json>,
@@ -392,7 +392,7 @@ fn values(sandbox: &Sandbox, naive: &Naive, compared: &mut Compared) {
     }
 }
 
-/// Compares the writers of loaded data: as dependences, and as the first links back.
+/// Checks the writers of loaded data in the answers of `deps` and in the first links of `why`.
 fn loads(sandbox: &Sandbox, naive: &Naive, random: &mut SplitMix64, compared: &mut Compared) {
     let loads = (0..naive.accesses.len()).filter(|&at| naive.accesses[at]["kind"] == "load");
     let loads = Vec::from_iter(loads);
@@ -721,8 +721,9 @@ fn programs_that_use_memory_have_one_answer() {
 }
 
 /// A program with stores of every kind, whose values and addresses are constants reused by the same
-/// code. It has host calls, exceptions, and several entries, the first of which end deeper than the
-/// last begins. A loop does not write to any of this memory for many intervals.
+/// code. It has host calls and exceptions. The host enters it several times, and the first entries
+/// end at a greater depth than the last entry begins. A loop does not write to any of this memory
+/// for many intervals.
 const BY_HAND: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1 4)
@@ -780,7 +781,8 @@ fn a_program_made_by_hand_has_one_answer() {
     assert!(compared.states > 3, "{compared:?}");
 }
 
-/// Variables of every kind in memory. Some change in every call, and some stay unchanged for long.
+/// Variables of every kind in memory. Some change in every call, and some stay unchanged for a long
+/// time.
 const SOURCE: &str = "\
 static int table[8], sum, seldom;
 static double half;

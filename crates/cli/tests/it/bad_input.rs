@@ -531,7 +531,7 @@ fn debug_information_that_cannot_be_read() {
     let mut module = wat::parse_str(HELLO).unwrap();
     for (name, content) in [
         (".debug_abbrev", &[1, 0x11, 0, 0, 0, 0][..]),
-        // A unit of 64 bytes, which are missing.
+        // The header of a unit of 64 bytes, which are missing.
         (".debug_info", &[64, 0, 0, 0, 5, 0][..]),
     ] {
         let name = [&[name.len() as u8], name.as_bytes()].concat();

@@ -179,7 +179,7 @@ fn a_byte_of_each_line_is_not_told_apart_for_ever() {
 
 #[test]
 fn words_that_are_written_one_by_one_are_not_told_apart_for_ever() {
-    // The slowest questions use fewer written bytes.
+    // Leave out the slowest questions. The other tests ask them about fewer written bytes.
     let long = ["slice --forward", "slice --chop", "match"];
     let is_short = |words: &&str| !long.iter().any(|long| words.starts_with(long));
     let commands = COMMANDS.iter().copied().filter(is_short);
@@ -203,7 +203,7 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
     .bounded(COMMANDS);
 }
 
-/// This case takes the most memory among the slowest ones.
+/// Of the slowest cases, this case takes the most memory.
 #[test]
 fn most_of_memory_that_is_written_one_by_one_is_not_told_apart_for_ever() {
     let some = &[

@@ -9,8 +9,7 @@
 //! ;; = the exit code, unless 0
 //! ```
 //!
-//! Runs the commands one after another in one folder. `BLESS=1` writes their present output into
-//! the cases.
+//! Runs the commands in order, in one folder. `BLESS=1` writes their current output into the cases.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -136,7 +135,7 @@ fn steady(text: &str) -> String {
             "\"bytes\":",
             "size      ",
             "sound: ",
-            // The distance between these parts depends on time.
+            // The distance between these parts depends on timing.
             "the path of the run, in ",
             ".aft (",
         ] {

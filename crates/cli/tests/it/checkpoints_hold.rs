@@ -29,7 +29,7 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 6;
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 20_000;
 
 impl Recorded {

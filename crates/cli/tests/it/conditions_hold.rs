@@ -317,10 +317,10 @@ fn a_line_that_assigns_the_variable_is_pointed_out() {
     let member = line("p->x = b");
     let remark = said(member, "p->x < 0 || p->y > 3", &[]).unwrap();
     assert!(remark.contains(" changes p->x: "), "{remark}");
-    // Other lines, and variables that the line only reads.
+    // There is no remark for other lines, or for variables that the line only reads.
     assert_eq!(said(line("// here"), "b < 0 && c != 3", &[]), None);
     assert_eq!(said(assigns, "a < 0", &[]), None);
-    // The same is said of the values of a variable.
+    // `values --var` makes the same remark.
     let values = |line: usize, name: &str, options: &[&str]| {
         let at = format!("app.c:{line}");
         let words = ["values", "app.aft", "--at", &at, "--var", name];

@@ -241,7 +241,7 @@ fn containers_of_cpp_are_what_the_program_prints() {
         return skipped("containers of C++: no clang++");
     };
     sandbox.write("run.cpp", CPP);
-    // In two steps, so that nothing is done to the module after the link.
+    // Compile and link in two steps, so that no tool changes the module after linking.
     for options in [
         "-std=c++20 -g -O0 -fno-exceptions -c run.cpp -o run.o",
         "run.o -o run.wasm",
@@ -299,7 +299,7 @@ pub fn compiled(sandbox: &Sandbox, compilers: [&str; 2], compile: &str, link: &s
         skipped(&format!("containers: no {}", compilers[1]));
         return false;
     };
-    // In two steps, so that nothing is done to the module after the link.
+    // Compile and link in two steps, so that no tool changes the module after linking.
     [compile, link].into_iter().all(|options| {
         let made = ran(sandbox
             .any(clang)

@@ -51,7 +51,8 @@ fn recorded(sandbox: &Sandbox, name: &str, level: u32) {
     sandbox.ok(&format!("build --lens full {name}.aft"));
 }
 
-/// The last assignment before the optimised program reaches `here`, by the order of its statements.
+/// Returns the value assigned last before the optimised program reaches `here`, according to the
+/// order of its statements, given `i`.
 type Shown = fn(u32) -> u32;
 
 fn before(i: u32) -> u32 {
@@ -181,7 +182,7 @@ fn assignments_that_were_moved_by_construction_are_found() {
     }
 }
 
-/// A loop, or its iterations one after another in one block.
+/// A loop, or its iterations unrolled into one block.
 const ROUNDS_OF: &str = r#"#[inline(always)]
 fn mixed(i: u32) -> u32 {
     let m = GIVEN;
@@ -209,8 +210,8 @@ fn rounds_that_changed_places_are_told_by_what_they_gave() {
     let unrolled = "let c = mixed(n | 3);\n let b = mixed(n | 2);\n let a = mixed(n | 1);\n add(a); add(b); add(c);";
     let ordered = "let a = mixed(n | 1);\n let b = mixed(n | 2);\n let c = mixed(n | 3);\n add(a); add(b); add(c);";
     let other = unrolled.replace("n | 3", "n | 8");
-    // The computation, the optimised program's rounds, the corresponding rounds of the unoptimised
-    // run, and why not.
+    // Each case has the computation, the body of the optimised program, the corresponding rounds of
+    // the unoptimised run, and the reason if there are none.
     let cases: [(&str, &str, Option<[u64; 6]>, &str); 4] = [
         ("i ^ 5", unrolled, Some([3, 2, 1, 6, 5, 4]), ""),
         ("i ^ 5", ordered, Some([1, 2, 3, 4, 5, 6]), ""),
@@ -435,8 +436,9 @@ fn verdicts_on_an_optimised_program_are_what_comparing_says() {
                         "{words}: {stop}"
                     ),
                 }
-                // Both runs have passed the same number of marks. An addition of line 71 is delayed
-                // over those of the next round, and one of line 43 hoisted.
+                // Both runs have passed the same number of marks. Two lines are exceptions: an
+                // addition on line 71 is delayed past the additions of the next round, and an
+                // addition on line 43 is hoisted.
                 let times = [&stop["unoptimised"], stop].map(|at| at["t"].as_u64().unwrap());
                 if line != 43 && line != 71 {
                     assert_eq!(passed(0, times[0]), passed(1, times[1]), "{words}: {stop}");
@@ -502,7 +504,7 @@ fn what_cannot_be_asked_is_refused() {
     refused(&format!("{plain} --at app.rs:11 --var x.z"), &["--var x.z"]);
     refused(&format!("{plain} --at app.rs:11 --var x+"), &["--var x+"]);
     refused(&format!("{plain} --at app.rs:11 --all"), &["--var"]);
-    // With a different input, the host is called differently.
+    // With a different input, the program makes different host calls.
     sandbox.write(
         "app.rs",
         STATEMENTS

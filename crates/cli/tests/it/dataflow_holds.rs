@@ -22,9 +22,9 @@ use crate::common::memory_programs::memory_recording;
 /// The number of seeds to try.
 const SEEDS: u64 = 6;
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 4_000;
-/// The limit of the analysis: a value computed from more values counts as a value of its own.
+/// The limit of the analysis: a value computed from more values counts as a separate value.
 const MOST_LEAVES: usize = 8;
 
 /// An event of the run: the execution of an operator, or the beginning of a function.
@@ -210,7 +210,8 @@ impl Terms {
 #[derive(Clone, Debug)]
 enum Does {
     Computes(u32),
-    /// Term of the address, constant if it is one, offset, bytes.
+    /// The term of the address, the address if it is constant, the offset, the number of bytes, and
+    /// whether it is a store.
     Accesses(u32, Option<u64>, u64, u64, bool),
     /// An effect that may write anywhere.
     Writes,
@@ -461,7 +462,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
             compared.not_available += answer.executions - expected;
         }
     }
-    // The results for loads by the path alone must be true.
+    // The results for loads by the path alone must be correct.
     let run = Run {
         program: &program,
         module: &module,
@@ -596,7 +597,7 @@ fn facts_of_generated_programs_hold() {
 #[test]
 fn facts_of_programs_that_load_much_hold() {
     let mut compared = Compared::default();
-    // Some programs run for long, and are left out.
+    // Programs that run too long are left out.
     for seed in 0..4 * seeds(SEEDS) {
         compare(&memory_recording(seed), true, &mut compared);
     }

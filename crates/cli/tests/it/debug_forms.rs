@@ -301,7 +301,7 @@ extern \"C\" int run() {
 }
 
 /// UBSan's checks come before the first statement, so the line table has no prologue end that every
-/// call reaches. In one-line functions it has the same line as their beginning.
+/// call reaches. In one-line functions, the prologue ends on the line where the function begins.
 #[test]
 fn arguments_are_known_before_they_are_stored() {
     const SOURCE: &str = "typedef struct { int x, y; } pair;
@@ -391,7 +391,8 @@ int run(void) { return fill(2, 3) + fill(1, 2); }
     }
 }
 
-/// LLVM describes them in a function without a name when theirs is inlined everywhere.
+/// If a function is inlined everywhere, LLVM describes its static variables in a function without a
+/// name.
 #[test]
 fn static_variables_of_inlined_functions_are_found() {
     const SOURCE: &str = "volatile int sink;
@@ -459,7 +460,7 @@ int run(void) { return add(4); }
         sandbox.ok("record -q --force --invoke run -o app.aft app.wasm");
         sandbox.ok("build --lens full app.aft");
         sandbox.refused(values, 125, &parts);
-        // Commands about lines say so, too.
+        // Commands about lines report the other file, too.
         let refused = [
             "profile app.aft --format lcov",
             "values app.aft --at app.c:2",
@@ -530,8 +531,8 @@ fn is_found(sandbox: &Sandbox, mangled: &str, names: &[&str], line: &str, record
     }
 }
 
-/// Debuggers take a template without its type, its arguments and its parameters, and linkers write
-/// it mangled.
+/// Debuggers accept the name of a template without its type, its arguments and its parameters.
+/// Linkers write the mangled name.
 #[test]
 fn every_command_that_takes_a_function_finds_a_template() {
     const SOURCE: &str = "template <typename T> T mix(T a, T b) { return a * 2 + b; }
@@ -545,7 +546,7 @@ extern \"C\" double run(void) { return mix(1.5, mix(2.0, 0.25)) + 1; }
     is_found(&sandbox, "_Z3mixIdET_S0_S0_", &names, "app.c:1", record);
 }
 
-/// Rust's mangled names contain the types of generics since v0.
+/// Since version v0, Rust's mangled names contain the types of generic functions.
 #[test]
 fn every_command_that_takes_a_function_finds_a_generic_of_rust() {
     const SOURCE: &str = "use std::ops::{Add, Mul};

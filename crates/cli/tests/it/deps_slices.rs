@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::Sandbox;
 
-/// A program with all kinds of dependences that both report in the same way. Slices treat a table
-/// as a whole, and follow a copy byte by byte, while direct dependences list all its parts. In
-/// them, a reference to an exception represents its values, not the throw.
+/// A program with all kinds of dependences that slices and direct dependences report in the same
+/// way. Slices treat a table as a whole, and follow a copy byte by byte, while direct dependences
+/// list all its parts. In direct dependences, a reference to an exception represents its values,
+/// not the throw.
 pub const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))

@@ -43,7 +43,7 @@ struct Compared {
     lines: usize,
     /// The numbers of lines reached through values, addresses, and branches or calls.
     through: [usize; 3],
-    /// The number of lines at a distance to which a dependence within a line contributes.
+    /// The number of lines whose distance includes a dependence within one line.
     within: usize,
 }
 
@@ -76,9 +76,9 @@ fn of_programs_with_exceptions_tables_atomics_and_copies() {
     }
 }
 
-/// An execution that depends on others: of an instruction's operator, of a call or return with or
-/// without its values, or of a block, by its position in the node. Each has the time at which the
-/// node begins.
+/// An execution that depends on others: of an instruction's operator, of a call or return (with or
+/// without its values), or of a block at a position in the node. The first number is the time at
+/// which the node begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Op(u64, OpId),

@@ -400,7 +400,7 @@ fn output_is_what_was_printed_and_each_byte_of_it_has_its_moment() {
     assert_eq!(String::from_utf8(bytes).unwrap(), printed);
     assert_eq!(told["totals"]["stdout"], printed.len());
     assert_eq!(told["complete"], true);
-    // The values were not needed for that. With them, the answer is the same.
+    // The answer did not need values. With values, it is the same.
     let lenses = |sandbox: &Sandbox| {
         let info = sandbox.ok("info run.aft --format json").stdout;
         serde_json::from_str::<Value>(&info).unwrap()["lenses"].to_string()

@@ -56,7 +56,7 @@ fn number(value: &Value) -> u64 {
 }
 
 fn traced(page: &Page, from: u64, to: u64) -> Traced {
-    // An edge belongs to the block that it leaves, so one block more is looked at.
+    // An edge belongs to the block that it leaves, so read one more block.
     let (from, last) = (format!("t={from}"), format!("t={}", to + 1));
     let options = [
         ("level", "block"),
@@ -383,7 +383,7 @@ struct Naive {
     blocks: HashMap<u64, u64>,
     /// A block of the stretch, and the block after it in the same activation.
     pairs: HashMap<(u64, u64), u64>,
-    /// The same, if both are in the stretch.
+    /// The pairs whose blocks are both in the stretch.
     returned: HashMap<(u64, u64), u64>,
     /// The last blocks of activations, and the blocks from which control left the function.
     left: HashMap<u64, u64>,
@@ -476,7 +476,7 @@ fn a_byte_of_input_influences_the_output_that_is_computed_from_it_and_no_other()
             first..first + number(&output["bytes"])
         });
         assert_eq!(Vec::from_iter(bytes), [byte], "byte {byte}: {body}");
-        // The command that it names has the same statements.
+        // The command that the answer names reports the same slice.
         let words = command.strip_prefix("afterimage ").unwrap();
         let ran = sandbox.shell(&format!("\"$AFTERIMAGE\" {words} --format json"));
         let slice: Value = serde_json::from_str(&ran.stdout).unwrap();

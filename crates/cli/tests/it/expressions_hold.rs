@@ -21,7 +21,7 @@ use crate::common::recorded::Recorded;
 
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 20_000;
 /// The limit of the analysis: an expression over more values counts as a separate value.
 const MOST_LEAVES: usize = 8;
@@ -125,7 +125,7 @@ fn constant(operator: &Operator<'_>) -> Option<Bits> {
 }
 
 /// Follows values through a run by the results of its statements. `None` where an exception was
-/// thrown: that is not followed.
+/// thrown, because exceptions are not followed.
 struct Walk<'a> {
     recorded: &'a Recorded,
     types: Types<'a>,
@@ -400,7 +400,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let json: Json = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(json["executions"], sum(|operator| operator.executions));
     assert_eq!(json["redundant"], sum(|operator| operator.redundant));
-    // The results by the path alone must be true, and so must the results of a fact.
+    // The results by the path alone must be correct, and so must the results of a fact.
     let (program, module) = (recorded.program(), recorded.bytes());
     let end = recorded.file().end().unwrap();
     let last = end.and_then(|end| LastStep::of(program, module, &end).unwrap());

@@ -129,7 +129,8 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     assert_eq!(lines(&sandbox, "two.aft", &behind), BTreeMap::new());
     let found = lines(&sandbox, "two.aft", &before);
     assert_eq!(found, lines(&sandbox, "app.aft", &before));
-    // Without functions, lines of functions that the linker removed are included, too.
+    // Unless functions are named, the report also includes lines of functions that the linker
+    // removed.
     let mut whole = lines(&sandbox, "two.aft", &[]);
     whole.retain(|line, count| *count > 0 || found.contains_key(line));
     assert_eq!(found, whole);
@@ -169,7 +170,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
     assert!(said.contains(&why), "{said}");
 }
 
-/// npm's `wasm-opt` copies `.debug_*` to code that it has encoded anew; Debian's rewrites them.
+/// npm's `wasm-opt` re-encodes the code, but copies `.debug_*` unchanged. Debian's rewrites them.
 /// Whichever `wasm-opt` is on the path, a line has its earlier count, or none.
 #[test]
 fn lines_behind_a_real_rewriter_are_right_or_refused() {

@@ -4,11 +4,11 @@
 //! META, MODULE and LOG are the recording itself. With other contents, it is a different recording.
 //! All other data follow from them and are forged: bits, bytes, chunks, sections, names and their
 //! order. A forgery has one or several changes, in files of the same run that were made in several
-//! ways. First, every byte of every section is changed once for each seed, as far as the number
-//! allows. Then changes are random.
+//! ways. First, every byte of every section is changed once for each seed, as far as the number of
+//! forgeries allows. Then changes are random.
 //!
-//! `cargo xtask forge` forges ten thousand. So does `AFTERIMAGE_FORGED=10000 cargo test --workspace
-//! --test it forged:: -- --nocapture`; `AFTERIMAGE_SEED` sets another seed.
+//! `cargo xtask forge` makes ten thousand forgeries. So does `AFTERIMAGE_FORGED=10000 cargo test
+//! --workspace --test it forged:: -- --nocapture`; `AFTERIMAGE_SEED` sets another seed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -136,7 +136,8 @@ fn write(sandbox: &Sandbox, name: &str, sections: &[Section]) {
 }
 
 /// Returns a run that was cut off after some words of its path. Only the words and the log contain
-/// data about it. The run is longer, because nothing is written before a word is full.
+/// data about it. The program runs longer than usual, because a word is written only when it is
+/// full.
 fn cut_off(sandbox: &Sandbox, name: &str, text: &str) -> Vec<Section> {
     let bytes = wat::parse_str(longer_run(text)).unwrap();
     let program = Arc::new(Program::parse(&bytes).unwrap());
@@ -631,7 +632,7 @@ fn what_verify_calls_sound_gives_the_right_answers() {
         let (forged, what, way) = in_order.unwrap_or_else(|| {
             let way = numbers.below(made.len());
             let mut forged = made[way].sections.clone();
-            // Remove some derived data, so that a forgery can be compared with less.
+            // Remove some derived data, so that there is less with which to compare a forgery.
             let kept = [u16::MAX, Kind::COUNTS.0, Kind::PATH_INDEX.0][numbers.below(3)];
             forged.retain(|section| section.kind.0 <= kept);
             let times = [1, 1, 2, 3][numbers.below(4)];

@@ -1,5 +1,5 @@
 //! Forward dependences are reversed backward dependences, for whole recordings. An execution's uses
-//! are exactly those that name it.
+//! are exactly the executions whose dependences name it.
 
 use std::collections::HashMap;
 
@@ -529,7 +529,7 @@ impl Recorded<'_, '_> {
                 let expected = reversed.remove(&definition).unwrap_or_default();
                 count += expected.len();
                 let host = self.values.host_call(of.instance).unwrap().is_some();
-                // The callee's values are reported for both.
+                // The uses of a call include the uses of values that the callee computed.
                 let calls = matches!(statement.kind, Kind::Call(_));
                 if !calls || host || !expected.is_empty() {
                     assert_eq!(found, expected, "uses of {op} in {:?}", of.instance);

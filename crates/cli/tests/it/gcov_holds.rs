@@ -486,7 +486,7 @@ fn functions_that_the_linker_removed_are_not_executed() {
     }
     let at = ["app.c:4: the linker removed its function"];
     sandbox.refused("values app.aft --at app.c:4", 125, &at);
-    // Inlined code does not count as unexecuted because its uncalled copy was removed.
+    // Inlined code must not count as unexecuted just because its uncalled copy was removed.
     let (found, _) = recorded(&sandbox, clang, "-O2", "app.c");
     assert!(
         [1, 2].iter().all(|line| found.get(line) != Some(&0)),

@@ -45,7 +45,7 @@ fn guests_see_what_was_granted_and_nothing_else() {
             "{options}: {ran:?}"
         );
     }
-    // The recording contains names, and `info` warns that it may contain secrets.
+    // The recording contains the names of folders and variables, and `info` warns about secrets.
     let mut command =
         sandbox.command("record --force --env SECRET --dir data grants.wat".split_whitespace());
     ran(command.env("SECRET", "hush"));

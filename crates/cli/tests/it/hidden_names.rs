@@ -12,7 +12,8 @@ use crate::common::{Ran, Sandbox, ran};
 /// The name of everything in the program. A file may have this name.
 const HOSTILE: &str = "=\x1b[2J\u{9b}31m\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\u{2029}\u{85}\x07\r\nSPOOF\t,\";<b>&'\\\u{7f}";
 
-/// Whether a character must not be written. The list is Unicode's, not the one in the program.
+/// Whether a character must not be written. The list comes from Unicode, independently of the list
+/// in `afterimage`.
 fn is_hidden(c: char) -> bool {
     let c = u32::from(c);
     let control = c < 0x20 || (0x7f..0xa0).contains(&c);
@@ -77,7 +78,7 @@ fn ask(sandbox: &Sandbox, words: &str, place: &str) -> Ran {
     ran(&mut sandbox.command(words))
 }
 
-/// All questions with all their text formats; `FORMATS` are tried one after another.
+/// All questions with all their text formats; `FORMATS` stands for each of the formats.
 const QUESTIONS: &[(&str, &[&str])] = &[
     ("info FILE", &["text", "json"]),
     ("info --sizes FILE", &["text", "json"]),
@@ -278,7 +279,7 @@ fn no_hidden_character_leaves_in_any_format() {
     assert_eq!(built.code, Some(0), "{built:?}");
     assert!(!built.stderr.contains(quiet), "{built:?}");
 
-    // The load of the function with this name, and its name in JSON.
+    // Find the load in the function with this name, and check the names in JSON.
     let profile = ask(&sandbox, "profile FILE --by instruction --format json", "").stdout;
     let profile: Value = serde_json::from_str(&profile).unwrap();
     let rows = profile["rows"].as_array().unwrap();

@@ -384,7 +384,8 @@ fn locations_of_a_profile_have_a_line_for_each_inlined_function() {
     );
 }
 
-/// The tree of calls lists activations; the place of a call names what was inlined there.
+/// The tree of calls lists activations; the place of a call names the functions that were inlined
+/// there.
 #[test]
 fn places_of_calls_name_the_inlined_functions() {
     let sandbox = Sandbox::new();
@@ -446,7 +447,7 @@ fn a_profile_lists_inlined_functions_with_their_instructions() {
         let named = frames
             .into_iter()
             .map(|frame| (frame.function.unwrap(), frame.declared.unwrap()));
-        // A function that was inlined into itself has the instruction once.
+        // A function that was inlined into itself counts the instruction once.
         for (raw, declared) in BTreeSet::from_iter(named) {
             let key = (demangle(&raw).unwrap_or(raw), u64::from(declared.line));
             if count > 0 {

@@ -230,8 +230,8 @@ fn inside_a_host_call_counters_are_exact_with_standalone_and_say_so_without() {
             .map(|row| row[6].parse().unwrap())
             .collect()
     };
-    // Before: four writes in $work, for 7, 5, 3 and 1; then $deep for 2, 1 and 0, none of which has
-    // returned.
+    // Before the dump, $work writes four times, for 7, 5, 3 and 1. Then $deep is called for 2, 1
+    // and 0, and none of these calls has returned.
     let once: Vec<u64> = count("write");
     assert_eq!(
         once,
@@ -327,7 +327,8 @@ fs.writeFileSync("app.dump", new Uint8Array(instance.exports["afterimage.counter
 #[test]
 fn what_is_instrumented_is_valid() {
     let sandbox = Sandbox::new();
-    // Code may name these only because of something that a rewriter removes or moves.
+    // The references in this code are valid only because of declarations that a rewriter may remove
+    // or move.
     let more = [
         (
             "ref-func",

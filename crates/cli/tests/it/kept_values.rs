@@ -1,5 +1,5 @@
 //! Tests values of a part of a run: of windows, between marks, and of some functions. Stored values
-//! are the same as without a filter. Others are refused.
+//! are the same as without a filter. Questions about other values are refused.
 
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn functions_that_are_kept_have_the_values_of_the_whole_run() {
         );
         let verified = sandbox.ok("verify part.aft");
         assert!(verified.stdout.contains("sound"), "{verified:?}");
-        // The readers of a left-out function's writes report them.
+        // If a left-out function wrote the bytes that are read, `deps` still names the store.
         if left_out == "fill" {
             let statements = values(&sandbox, "part.aft", "sum");
             let mut statements = statements.as_array().unwrap().iter();
@@ -235,7 +235,7 @@ fn a_window_that_is_none_is_refused() {
             sandbox.refused(&words, 125, &[&format!("--window {window}"), why]);
         }
     }
-    // Before the run, what depends on its length is only checked.
+    // Before the run, only the syntax of a window that depends on its length can be checked.
     sandbox.refused(
         "record --invoke main --lens paths --window 50..x% -o no.aft app.wat",
         125,

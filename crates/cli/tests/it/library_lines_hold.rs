@@ -8,14 +8,15 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// A line of `app.rs`; 0 if no line pays.
+/// A line of `app.rs`; 0 if no line is charged.
 type Line = u64;
 
 /// The effect of a block.
 #[derive(Default)]
 struct Block {
-    /// For each instruction, whether the last execution of the block in a run that ended there
-    /// reached it, and its line. `None` is the line that called the function.
+    /// For each instruction, whether every execution of the block reached it, and its line. The
+    /// block's last execution may have ended early, with the run. The line `None` is the line that
+    /// called the function.
     instructions: Vec<(bool, Option<Line>)>,
 }
 
@@ -79,7 +80,8 @@ fn walked(sandbox: &Sandbox) -> BTreeMap<Line, u64> {
     let rows = rows.map(|line| serde_json::from_str::<Value>(line).unwrap());
     let rows = Vec::from_iter(rows.filter(|row| row["block"].is_u64()));
     let mut sums = BTreeMap::new();
-    // The line that pays for each open call, and the line that pays for the calls that it makes.
+    // For each open call, the line to which it is charged, and the line to which the calls that it
+    // makes are charged.
     let mut open: Vec<(Line, Line)> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let depth = row["depth"].as_u64().unwrap() as usize;

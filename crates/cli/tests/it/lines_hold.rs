@@ -110,8 +110,8 @@ impl Writer {
         }
     }
 
-    /// Writes a block. Half of them have a variable, which the last line of the block changes. Its
-    /// first value may be what its place in memory already holds.
+    /// Writes a block. Half of the blocks have a variable, which the last line of the block
+    /// changes. Its first value may be what its place in memory already holds.
     fn block(&mut self, depth: usize, in_loop: bool) {
         let own = (self.below(2) == 0).then_some(self.blocks);
         self.blocks += 1;
@@ -360,7 +360,8 @@ fn lines_are_those_of_gdb_and_variables_those_that_are_printed() {
         );
         let part = stepped(&sandbox, &from);
         assert!(inside.ends_with(&part));
-        // A named line is the first row. Over calls, a stretch begins with the first line in it.
+        // If `--from` names a line, this line is the first row. With `--over`, a stretch begins
+        // with its first line.
         let named = line(&inside[middle]);
         let at = stepped(&sandbox, &format!("--from run.c:{named}"));
         assert_eq!(at.first().map(line), Some(named));

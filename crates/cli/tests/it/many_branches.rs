@@ -22,7 +22,7 @@ fn condition(i: usize) -> String {
 
 /// The number of kinds of parts.
 const KINDS: usize = 13;
-/// Writes a part of one of the `KINDS` kinds, and has its effect on `s` if its condition holds.
+/// Writes a part of one of the `KINDS` kinds, and applies its effect to `s` if its condition holds.
 fn part(kind: usize, i: usize, holds: bool, s: &mut State) -> String {
     let cond = condition(i);
     let (a, b, c) = ("(local.get 0)", "(local.get 1)", "(local.get 2)");

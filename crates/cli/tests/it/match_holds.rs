@@ -1,4 +1,4 @@
-//! Matches are correct if the correspondence is known by construction.
+//! Tests matches of versions whose correspondence is known by construction.
 
 use std::collections::HashSet;
 
@@ -105,8 +105,8 @@ fn share(transformations: Transformations) -> (f64, f64, f64) {
 /// The maximum mean number of matches per statement.
 const MATCHES: f64 = 1.4;
 
-/// The limits are the measured values less one per cent. A change to the matcher that loses more is
-/// not an improvement.
+/// The limits are the measured values minus one per cent. A change to the matcher that loses more
+/// is not an improvement.
 #[test]
 fn each_transformation_is_seen_through() {
     let none = Transformations::default();

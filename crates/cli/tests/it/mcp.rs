@@ -147,8 +147,8 @@ fn each_tool_has_the_document_of_its_command() {
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut expected = lines.next().unwrap();
         match *tool {
-            // The rows of a document are in one list, without library steps, of which this program
-            // has none.
+            // The rows of the document are in one list. Library steps would be left out, but this
+            // program has none.
             "why" => {
                 expected["entries"] = lines.collect();
                 report.as_object_mut().unwrap().remove("near").unwrap();
@@ -546,7 +546,7 @@ fn the_parts_of_an_answer_are_the_whole_answer() {
             .iter()
             .map(|part| part["totals"]["shown"].as_u64().unwrap());
         let shown: u64 = shown.sum();
-        // A chain of steps is counted when its end is known.
+        // The steps of a chain are counted only when its end is known.
         let totals = parts.iter().map(|part| part["totals"]["all"].as_u64());
         let all = totals.flatten().next();
         match (tool, arguments["which"].as_str()) {
@@ -566,7 +566,7 @@ fn the_parts_of_an_answer_are_the_whole_answer() {
             "{tool} {arguments}: {numbers:?}"
         );
     }
-    // The long call is reported in several parts, which together have each arrival once.
+    // The long call is reported in several parts, which together contain each arrival once.
     let arguments = json!({ "recording": "run.aft", "at": "work#1" });
     let parts = server.parts("call", &arguments);
     let report = |part: &Value| part["report"].clone();

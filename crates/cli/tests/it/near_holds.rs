@@ -143,7 +143,7 @@ fn distances<'a>(
         }]
     };
     let slice = |follows, depth| near(host, module, follows, &of(depth), 100_000).unwrap();
-    // A deeper slice could need what is left to following.
+    // If the deepest slice requires following the run, leave out the start.
     let Some(_) = slice(Follows::ALL, DEPTH) else {
         return;
     };

@@ -114,7 +114,7 @@ fn library_code_is_folded_in_each_text() {
     assert!(time.starts_with("t=") && time.contains(','), "{line}");
 }
 
-/// Rows of library code are counted, and the rows of one's own code name one's own lines.
+/// Rows of library code are counted, and rows of the user's own code name lines of that code.
 #[test]
 fn rows_of_library_code_are_counted() {
     let sandbox = recorded("b a");
@@ -237,7 +237,7 @@ fn lcov_names_only_files_that_are_there() {
         "{}",
         ran.stderr
     );
-    // Without any source, the paths are all there is.
+    // If no source is available, lcov lists all files.
     std::fs::remove_file(sandbox.path("app.rs")).unwrap();
     let all = sandbox.ok("profile app.aft --format lcov");
     assert!(all.stdout.contains("app.rs\n"), "{}", all.stdout);
@@ -346,7 +346,7 @@ fn a_difference_in_library_code_is_told_by_the_users_line() {
     );
 }
 
-/// A difference outside the user's own code is one line after the other parts.
+/// A difference outside the user's own code is reported in one line, after the other parts.
 #[test]
 fn a_difference_before_main_comes_last() {
     let Some(clang) = tools::clang() else {
@@ -600,7 +600,7 @@ fn missing_arguments_are_named_with_the_nearest_example() {
     }
 }
 
-/// The blocks of library code count for the calls around it.
+/// The blocks of library code count for the calls that enclose it.
 #[test]
 fn timelines_and_hot_paths_leave_out_library_code() {
     let sandbox = recorded("b a");
@@ -629,7 +629,8 @@ fn timelines_and_hot_paths_leave_out_library_code() {
     );
 }
 
-/// A call through an entry of the table that is null says so, with the type that the call wants.
+/// The report on a call through a null table entry says so, and names the type that the call
+/// expects.
 #[test]
 fn a_call_of_no_function_is_explained() {
     const CALL: &str = "\
@@ -676,7 +677,7 @@ fn main() {
     let (_, rest) = rows[at].split_once("… ").unwrap();
     let blocks = number(rest.split_once(" blocks").unwrap().0);
     assert!(blocks > 1 << 16, "{folded}");
-    // The user's code goes on right after these blocks.
+    // The user's code continues right after these blocks.
     let after = time(rows[at]) + blocks;
     assert_eq!(time(rows[at + 1]), after, "{folded}");
     // The other ways to ask leave out the same blocks.

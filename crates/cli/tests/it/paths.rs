@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::common::Sandbox;
 
 /// Loops, recursion, calls through a table, a tail call, an exception that is caught three calls
-/// up; each export ends in another way.
+/// up; each export ends in a different way.
 const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
   (memory (export "memory") 1)

@@ -203,7 +203,8 @@ const REFUSALS: &[&str] = &[
     "panicked",
 ];
 
-/// The messages that make a refusal an answer, because they say why there is nothing or how to ask.
+/// The messages that make a refusal acceptable, because they say why there is no answer or how to
+/// ask.
 const REASONS: &[&str] = &["the linker removed", "ambiguous: func["];
 
 /// Collects the places in a text: `file.rs:42`, `file.c:42:7` and `@0x1f3`, with or without `#3` at

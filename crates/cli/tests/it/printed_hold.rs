@@ -7,8 +7,8 @@ use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 use crate::common::Sandbox;
 
 /// Prints `item 00` to `item 19`. Each call offers more than the host takes at once, with a word on
-/// standard error after each fifth. One call uses a nonexistent descriptor, one writes nothing, and
-/// the last writes more than must be kept of a call.
+/// standard error after every fifth call. One call uses a nonexistent descriptor, one writes
+/// nothing, and the last writes more than must be kept of a call.
 const PRINTS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 200)

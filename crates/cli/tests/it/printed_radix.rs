@@ -1,4 +1,4 @@
-//! A printed number is explained as a whole, in each radix and of 128 bits.
+//! A printed number is explained as a whole, in each radix and with up to 128 bits.
 
 use crate::common::Sandbox;
 
@@ -80,7 +80,7 @@ fn floats_are_explained_however_they_are_printed() {
         let told = sandbox.ok(&format!("why app.aft --stdout line:{line}"));
         let begin = format!("{value}, printed as {:?} in", whole(text));
         assert!(told.stdout.starts_with(&begin), "{begin}\n{}", told.stdout);
-        // The number's own code leads to the argument.
+        // The explanation leads back to the program's argument.
         let from = "of argument 1 of the program";
         let words = Vec::from_iter(told.stdout.split_whitespace()).join(" ");
         assert!(words.contains(from), "{}", told.stdout);
@@ -91,7 +91,8 @@ fn floats_are_explained_however_they_are_printed() {
     // These digits are a text, and no number was printed.
     let told = sandbox.ok("why app.aft --stdout line:6").stdout;
     assert!(told.starts_with("byte "), "{told}");
-    // The library makes an integer with the digits after the point.
+    // The library computes an integer from the digits after the point, which is not the printed
+    // number.
     let told = sandbox.ok("why app.aft --stdout line:7").stdout;
     assert!(!told.starts_with("2, printed"), "{told}");
 }

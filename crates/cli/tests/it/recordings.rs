@@ -247,7 +247,8 @@ fn adding_to_a_damaged_recording_loses_nothing() {
                 after.swap_remove(found);
             }
         }
-        // The remedy's output can be added to, and has the slice, unless the slice was damaged.
+        // Data can be added to the repaired copy, and it still has the slice, unless the slice was
+        // damaged.
         sandbox.write("damaged.aft", &damaged);
         let _ = std::fs::remove_file(sandbox.path("copy.aft"));
         let repaired = sandbox.run("verify --repair damaged.aft -o copy.aft");

@@ -1,4 +1,4 @@
-//! The simulated outcomes of a run agree with a simulation of its statements, one after another.
+//! The simulated outcomes of a run agree with a simulation statement by statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 20_000;
 
 /// The simulated models.
@@ -502,7 +502,7 @@ fn what_is_wrong_with_a_history_is_found() {
             "{says}: {line}"
         );
         assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
-        // A new simulation repairs it.
+        // Another simulation replaces the damaged history.
         sandbox.ok(&format!("simulate run.aft {} --again", SPECS[4]));
         sandbox.ok("verify run.aft");
     }

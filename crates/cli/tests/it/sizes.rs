@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::Sandbox;
 
-/// Ten rounds of three statements: an addition and a comparison, each with one operand that is no
+/// Ten rounds of three statements: an addition and a comparison, each with one operand that is not
 /// constant, and a branch.
 const COUNTS: &str = r#"(module
   (memory 1)
@@ -50,7 +50,7 @@ fn the_original_form_is_as_the_paper_counts() {
 #[test]
 fn rows_add_up_to_the_sections_and_these_to_the_file() {
     let sandbox = recorded();
-    // Build again, so that a section is replaced, and with a window.
+    // Build again, to replace a section, and then build windows.
     sandbox.ok("build --lens full --again app.aft");
     sandbox.ok("build --lens full --again --window 2..5 app.aft");
     sandbox.ok("build --lens full --window 6..9 app.aft");

@@ -160,7 +160,7 @@ fn instances_from_a_time_on_are_those_of_statements_and_of_variables() {
     }
     let variable = json(&sandbox, &format!("{words} --var half"));
     assert_eq!(numbers(&variable["instances"]), [5, 6, 7]);
-    // A summary covers all of them.
+    // A summary covers all the instances.
     for words in [
         format!("values app.aft --at {LINE} --instances t={time} --stats --var half --format json"),
         format!("values app.aft --at {LINE} --instances t={time} --stats --format json"),
@@ -220,7 +220,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     let all = sandbox.ok(&all).stdout;
     // The variable is written once in this call.
     assert_eq!(all.matches("i32.store").count(), 1, "{all}");
-    // In another call it is another variable, even in the same place.
+    // In another call, it is a different variable, even in the same place.
     let next = format!("memory app.aft --var half --at {LINE}#6 --format json");
     assert!(
         json(&sandbox, &next)["variable"]["call"]["first_t"]
@@ -233,7 +233,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
         json(&sandbox, &pointee)["variable"]["call"]["function"]["name"],
         Value::Null
     );
-    // Without a place, the last moment is meant at which the variable was in scope.
+    // Without a place, the answer is about the last moment at which the variable was in scope.
     let last = json(&sandbox, "memory app.aft --var half --format json");
     let call = &last["variable"]["call"];
     assert_eq!(call["function"]["name"], "app::halve");
@@ -256,7 +256,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     assert!(both.stderr.contains("cannot be used with"), "{both:?}");
 }
 
-/// Two calls are inlined into a function that is not.
+/// Two calls are inlined into a function that is not itself inlined.
 const INLINED: &str = r#"#[inline(always)]
 fn inner(x: i32) -> i32 {
     println!("{x}");

@@ -191,8 +191,8 @@ fn what_optimised_code_says_of_a_variable_is_right_or_optimised_out() {
             assert_eq!(found, expected);
             continue;
         }
-        // The compiler may have made several instructions of the line, so an arrival belongs to one
-        // of the rounds.
+        // The compiler may have generated several instructions for the line, so an arrival belongs
+        // to one of the rounds.
         for value in found {
             match value {
                 Ok(value) => assert!(expected.contains(&value), "{level}: {value}"),
@@ -523,7 +523,7 @@ fn the_end_is_where_the_run_stood() {
     );
 }
 
-/// Snapshots hold memory, but not its writers, which may have come before all of them.
+/// Snapshots contain memory, but not its writers, which may precede all snapshots.
 #[test]
 fn memory_tells_of_the_same_writers_when_there_are_snapshots() {
     const PROGRAM: &str = r#"(module (memory (export "memory") 2)

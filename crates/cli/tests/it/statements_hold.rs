@@ -45,7 +45,7 @@ fn instances_are_in_edges_and_edges_in_nodes() {
     assert!(wider.iter().all(|wider| *wider > 100), "{all:?}");
 }
 
-/// Returns everything reachable over a few edges, one round after another.
+/// Returns everything reachable over a few edges, computed round by round.
 fn reached(
     edges: &BTreeSet<Edge>,
     from: &[Operator],

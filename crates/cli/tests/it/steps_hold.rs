@@ -20,7 +20,7 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 8;
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 20_000;
 
 impl Recorded {
@@ -471,8 +471,8 @@ fn steps_of_generated_programs_hold() {
     assert!(compared.references > 0);
 }
 
-/// Loads and stores of all widths, bulk operations and growth in one block after the other, over
-/// bytes that they share.
+/// Loads and stores of all widths, bulk operations and growth, in consecutive blocks, over bytes
+/// that they share.
 const SHARED: &str = r#"(module
   (memory 1 4)
   (data (i32.const 4) "0123456789abcdef")
@@ -509,7 +509,7 @@ fn steps_over_shared_bytes_hold() {
     assert!(compared.runs == 1 && compared.references > 100);
 }
 
-/// A number is computed in a register that a vector was in before, and given to the host.
+/// A number is computed in a register that previously held a vector, and passed to the host.
 const AFTER_VECTORS: &str = r#"(module
   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
   (memory (export "memory") 1)

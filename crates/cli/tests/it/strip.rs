@@ -67,7 +67,7 @@ fn with_an_output_the_recording_stays() {
     }
     assert!(!kinds(&sandbox, "bare.aft").contains(&Kind::PATHS));
     assert!(kinds(&sandbox, "shared.aft").contains(&Kind::PATHS));
-    // The run was counted while its input was there.
+    // The run was counted before its input was removed.
     assert!(!kinds(&sandbox, "hello.aft").contains(&Kind::COUNTS));
     let counted = |name| {
         sandbox

@@ -26,7 +26,7 @@ use crate::common::recorded::Recorded;
 /// The number of seeds to try.
 const SEEDS: u64 = 12;
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 20_000;
 
 /// A program with functions that return without executing anything after a call or a throw, in

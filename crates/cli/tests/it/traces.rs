@@ -204,7 +204,8 @@ fn binary_levels(sandbox: &Sandbox) {
 }
 
 /// Checks the activations. A root has no predecessor, so every execution of block 0 begins an
-/// activation. It lasts until another begins at the same depth, or a less deep block is executed.
+/// activation. The activation lasts until another one begins at the same depth, or a less deep
+/// block is executed.
 fn calls(sandbox: &Sandbox, whole: &[Value]) {
     let mut expected = Vec::new();
     for (at, entry) in whole.iter().enumerate() {

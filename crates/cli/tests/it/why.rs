@@ -155,7 +155,7 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
     sandbox.refused(
         &format!("why-not app.aft --at {SEEN}"),
         125,
-        // The code after its calls is executed after it was reached.
+        // The line was reached once, but the code after its calls was executed later.
         &["was reached once, at t=", ", and executed up to t="],
     );
 }
@@ -185,7 +185,7 @@ fn a_panic_is_explained_by_the_check_that_failed() {
     assert_eq!(ran.code, Some(134), "{ran:?}");
     let told = lines(&sandbox, "why app.aft --trap --format json");
     let frames = told[1]["frames"].as_array().unwrap();
-    // Functions that cannot return precede it, and have branches, too.
+    // Functions that cannot return come first, and have branches, too.
     let branches = frames.iter().filter(|frame| !frame["branch"].is_null());
     let followed = |frame: &&Value| frame["branch"]["followed"] == true;
     let position = branches.clone().position(|frame| followed(&frame));

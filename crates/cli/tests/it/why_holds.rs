@@ -39,7 +39,7 @@ struct Compared {
     input: usize,
     /// The number of moves between the lanes of vectors.
     lanes: usize,
-    /// The number of operands that are one constant of their function.
+    /// The number of operands that are constants in static single assignment form.
     constants: usize,
     absent: usize,
 }
@@ -375,8 +375,8 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// Checks that operands that are one constant in static single assignment form come from this
-    /// constant, even if other constants are equal.
+    /// Checks that operands that are constants in static single assignment form come from these
+    /// constants, even if other constants are equal.
     fn constants(&mut self, instance: Instance, statement: Statement) {
         let compiled = self.walk.values.compiled(instance.node).unwrap();
         let op = match statement.kind {
@@ -774,7 +774,7 @@ impl Scene<'_, '_> {
                     .is_some_and(|stop| (stop.function, stop.block) == *place && stop.next < end);
                 begun(place) - u64::from(cut && length >= after)
             };
-            // The executions before the moment completed.
+            // Executions before the moment are always complete.
             let in_all = |place: &(FuncId, BlockId)| all[place] - (begun(place) - to_end(place));
             let absence = Absence::new(self.walk, after, self.stopped);
             for function in &self.walk.program.functions {

@@ -15,8 +15,8 @@ pub fn seeds(usual: u64) -> u64 {
     seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-/// Records calls to the first exports of generated programs, builds a lens, and shows each
-/// recording, which is `run.aft`.
+/// Records calls to the first exports of generated programs, builds a lens, and passes each
+/// recording, `run.aft`, to `show`.
 pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnMut(&Sandbox)) {
     for seed in 0..seeds {
         // This output is shown if a test fails.
@@ -26,7 +26,8 @@ pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnM
     }
 }
 
-/// Shows recordings, with all values, of some exports of generated and hand-written programs.
+/// Passes recordings of some exports of generated and hand-written programs, with all values, to
+/// `show`.
 pub fn each_with_values(seeds: u64, mut show: impl FnMut(&Sandbox)) {
     each_recording(seeds, 3, "full", &mut show);
     for (_, text) in HANDWRITTEN {
@@ -34,7 +35,7 @@ pub fn each_with_values(seeds: u64, mut show: impl FnMut(&Sandbox)) {
     }
 }
 
-/// Shows recordings of one program.
+/// Passes recordings of one program to `show`.
 pub fn each_recording_of(
     module: &[u8],
     exports: usize,

@@ -3,8 +3,8 @@
 use super::guests;
 use crate::common::Sandbox;
 
-/// Records a number of guests with all values, and shows each recording, which is `run.aft`. A byte
-/// of the input is its offset.
+/// Records a number of guests with all values, and passes each recording, `run.aft`, to `show`.
+/// Each byte of the input is its own offset.
 pub fn each_recorded(seeds: u64, mut show: impl FnMut(&Sandbox)) {
     for seed in 0..seeds {
         let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);

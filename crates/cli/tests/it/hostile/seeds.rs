@@ -37,7 +37,7 @@ const BUSY: &str = r#"(module
     (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
     END))"#;
 
-/// A nested call, endlessness, and exceptions.
+/// Programs with endless recursion and with exceptions.
 const OTHERS: [(&str, &str); 2] = [
     (
         "deep",
@@ -91,7 +91,7 @@ pub fn recordings(sandbox: &Sandbox) -> Vec<String> {
         sandbox.write(&program, text);
         let limit = match name {
             "spin" => "--timeout 0.003",
-            // Some thousand calls are deep enough.
+            // A few thousand nested calls are enough.
             "deep" => "--stack 128",
             _ => "",
         };

@@ -8,7 +8,7 @@
 //! they are not compared. Places in commands are replaced by the printed places that correspond to
 //! the page's places.
 //!
-//! `BLESS=1` writes the present output into the pages where they differ.
+//! `BLESS=1` writes the current output into the pages where they differ.
 //!
 //! The programs have bugs that `cargo xtask planted` plants; without them, the tests report that
 //! they sleep.

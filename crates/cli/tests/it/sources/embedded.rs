@@ -65,7 +65,7 @@ fn embedded_sources_are_shown_where_the_files_are_not() {
     assert!(sandbox.ok("why count.aft --trap").stdout.contains(LINE));
     let bare = sandbox.run(&format!("{RECORD} -o bare.aft count.wasm 3"));
     assert!(!bare.stderr.contains("embedding"), "{bare:?}");
-    // Of two recordings, the one with the sources shows them.
+    // If only one of two recordings has the sources, both use them.
     sandbox.ok("build --lens full bare.aft");
     let told = sandbox.ok("diff --pass bare.aft --fail count.aft");
     assert_eq!(told.stderr, "");

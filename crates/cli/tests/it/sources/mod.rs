@@ -21,7 +21,8 @@ const TEXT: &str = "\
     (i32.div_u (local.get $sum) (local.get $n))))
 ";
 
-/// The beginning of a line that all reports except one show, as long as in the narrowest report.
+/// The beginning of a line that all reports except one show, cut to the width of the narrowest
+/// report.
 const LINE: &str = "(br_if $again (local.tee $n";
 
 /// Records the program, whose debug information says that its text is at `path`.

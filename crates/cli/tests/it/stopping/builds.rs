@@ -84,7 +84,7 @@ fn an_interrupted_build_again_keeps_what_was_there() {
                     assert!(sandbox.read("asking.aft") == before, "nothing is changed");
                     interrupted += 1;
                 }
-                // It was complete by then.
+                // The command was complete by then.
                 Some(0) => {
                     sandbox.write("asking.aft", &before);
                 }
@@ -197,11 +197,11 @@ fn strip_that_is_interrupted_leaves_nothing() {
             let begun = sandbox.names().iter().any(|name| name.ends_with(begins));
             begun || child.try_wait().unwrap().is_some()
         });
-        // It may have ended already.
+        // The process may have ended already.
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&child), name);
         let ran = ended(child);
         if ran.code == Some(0) {
-            // It was complete by then.
+            // The command was complete by then.
             let _ = fs::remove_file(sandbox.path("b.aft"));
             sandbox.write("hello.aft", &before);
         } else {

@@ -194,7 +194,7 @@ fn a_run_that_goes_on_can_be_asked() {
     assert!(sandbox.read("asking.aft") == before, "nobody writes to it");
     signal(&child, Signal::KILL);
     child.wait().unwrap();
-    // The earlier answers are repeated.
+    // The answers are the same as before.
     for (words, before) in all.iter().zip(told) {
         assert_eq!(sandbox.ok(words).stdout, before, "{words}");
     }

@@ -210,7 +210,7 @@ fn a_request_is_heard_in_every_host_call() {
             true => "record guest.wat",
             false => "record --no-clock guest.wat",
         };
-        // Only its first line is read before it has ended.
+        // Only the guest's first line of output is read before the guest ends.
         let mut child = begun(&mut sandbox.command(words.split_whitespace()));
         std::thread::sleep(Duration::from_millis(50));
         signal(&child, Signal::TERM);
@@ -239,7 +239,7 @@ fn a_second_interrupt_ends_the_process() {
         .read_line(&mut hint)
         .unwrap();
     assert!(hint.contains("a second Ctrl-C"), "{hint}");
-    // A repetition of the first signal does not end it.
+    // Repeating the first signal does not end the process.
     for name in [Signal::INT, Signal::TERM, Signal::HUP] {
         signal(&child, name);
     }
@@ -490,7 +490,7 @@ fn what_looks_for_what_trapped_is_not_kept_in_the_cache() {
     assert!(fs::read_dir(sandbox.path("cache")).unwrap().count() <= 1);
 }
 
-/// Returns a guest that takes long to compile, and then runs forever.
+/// Returns a guest that takes a long time to compile, and then runs forever.
 fn slow_to_compile() -> String {
     let mut text = String::from("(module (memory 1)");
     for k in 0..4 {

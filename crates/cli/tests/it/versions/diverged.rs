@@ -42,7 +42,7 @@ fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
 
 #[test]
 fn statements_that_cannot_be_told_apart_are_all_matches() {
-    // Both additions compute exactly the same, one after another. The second version makes one of
+    // Two consecutive additions compute exactly the same value. The second version has only one of
     // them.
     let program = |body: &str| {
         format!(
@@ -191,7 +191,8 @@ fn of_calls_the_argument_and_the_execution_are_named() {
     let found: Value =
         serde_json::from_str(&sandbox.ok("diff a.aft b.aft --format json").stdout).unwrap();
     let all = found["divergences"].as_array().unwrap();
-    // In the second round the arguments are 4 and, of 3 and 1, 2 or 3.
+    // In the second round, the second argument is 3 xor 1 = 2 in one version, and 3 or 1 = 3 in the
+    // other.
     let call = all.iter().find(|one| one["b"]["operator"] == "call");
     let call = call.unwrap();
     assert_eq!(call["numbers"], json!([2, 2]));
@@ -316,7 +317,7 @@ fn executions_of_what_was_inlined_are_counted_over_all_calls() {
         let words = question.as_str().unwrap();
         sandbox.ok(words.strip_prefix("afterimage ").unwrap());
     }
-    // The same holds for a tail call: the caller is no longer open, and the callee stands alone.
+    // The same holds for a tail call, where the caller is no longer open while the callee runs.
     let tail = CALLED_TWICE.replace(
         "  (func (export",
         "  (func $then (param i32) (result i32) (return_call $scale (local.get 0)))\n  (func (export",
@@ -372,7 +373,7 @@ fn a_number_that_differs_by_as_much_as_data_moved_is_no_address() {
         let all = found["divergences"].as_array().unwrap();
         let store = all.iter().find(|one| one["b"]["operator"] == "i32.store");
         let store = store.unwrap_or_else(|| panic!("{other}: {found}"));
-        // The fourth number is 10; with it, there are 0 + 7 + 3 + 10.
+        // The fourth number is 10, so the right sum is 0 + 7 + 3 + 10 = 20 (0x14).
         assert_eq!(store["bits"], json!(["0x14", "0x15"]), "{other}: {found}");
     }
 }

@@ -24,7 +24,8 @@ fn a_planted_miscompilation_is_found_and_named() {
         for name in ["o0", "o2", "good"] {
             sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
         }
-        // Compare with the correctly compiled version. It is alike, so no matching is necessary.
+        // Compare with the correctly compiled version. The two programs are alike, so no matching
+        // is necessary.
         let found = answer(&sandbox, "diff --format json good.aft o2.aft");
         let replaced = found["alike"]["replaced"].as_array().unwrap();
         assert_eq!(replaced.len(), 1, "{found}");
@@ -40,8 +41,8 @@ fn a_planted_miscompilation_is_found_and_named() {
         let told = format!("@0x{offset:x} in start: {wrong} instead of {right}");
         assert!(text.contains("differ only in 1 operator"), "{text}");
         assert!(text.contains(&told), "{told}: {text}");
-        // Against the unoptimised one, unless another of two shifts by the same number has no value
-        // and no neighbour in common with the right one from the first execution on.
+        // Also compare with the unoptimised version. The wrong shift is an exception: from its
+        // first execution on, it has no value and no neighbour in common with the right shift.
         if right != "i32.shr_u" {
             let found = answer(&sandbox, "diff --format json o0.aft o2.aft");
             let first = &found["divergences"][0];
@@ -53,8 +54,8 @@ fn a_planted_miscompilation_is_found_and_named() {
     }
 }
 
-/// A computation that is always off by the same amount is shifted like addresses; values that are
-/// no addresses are still named.
+/// Values that are always off by the same amount look like moved addresses. Such values must still
+/// be named if they are not addresses.
 #[test]
 fn a_constant_that_is_off_is_named() {
     let sandbox = Sandbox::new();
