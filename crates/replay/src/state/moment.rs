@@ -29,7 +29,7 @@ pub trait Contents {
     fn memory(&self, address: u64, into: &mut [u8]) -> bool;
 
     /// Whether everything requested so far is known, as far as the run determines it. If not, an
-    /// expression without a value here may still have a value.
+    /// expression that has no value here may have one with other contents.
     fn is_enough(&self) -> bool {
         true
     }

@@ -25,7 +25,7 @@ pub struct Shown {
     pub parameter: bool,
     /// The inlined function to which the variable belongs.
     pub inlined: Option<String>,
-    /// The number of inlined calls around the variable's scope.
+    /// The number of inlined calls that enclose the variable's scope.
     pub calls: u32,
     /// Whether a variable of an inner scope has the same name.
     pub shadowed: bool,

@@ -46,7 +46,7 @@ struct Site {
     time: u64,
 }
 
-/// Collects the steps of nodes, one node after another.
+/// Collects the steps of nodes, node by node.
 pub(super) struct Collector<'a> {
     program: &'a Program,
     pub wanted: Wanted,

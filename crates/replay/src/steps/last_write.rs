@@ -45,8 +45,8 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 /// interval also wrote the byte. In that case, the search goes back along the path, over the
 /// executions of the nodes that wrote the byte's word in the interval. Many of these nodes always
 /// write to the same address. For the other nodes, the address comes from the whole execution
-/// trace, if values are available. If this search fails or would take long, the run is followed
-/// through the interval. The time does not depend on the length of the run.
+/// trace, if values are available. If this search fails or would take a long time, the run is
+/// followed through the interval. The time does not depend on the length of the run.
 pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,

@@ -29,13 +29,13 @@ const FRUITLESS: u32 = 4096;
 pub struct LineStep {
     /// The time of the block in which the line's code begins.
     pub time: u64,
-    /// The operator after the step, or `None` if the run ended on the way to this operator.
+    /// The operator after the step, or `None` if the run ended before reaching this operator.
     pub op: Option<OpId>,
     /// The function that contains the line's code.
     pub function: FuncId,
     /// The line at which control arrived.
     pub line: Line,
-    /// The number of activations around the step's activation.
+    /// The number of activations that enclose the step's activation.
     pub depth: usize,
     /// The execution of the node that contains the block.
     pub visit: Visit,
@@ -106,7 +106,7 @@ pub struct LineSteps<'a, S: Segments> {
     wanted: WantedLines,
     tables: LineTables,
     visits: Enumeration<'a, S>,
-    /// The largest number of activations around a step, if calls are skipped.
+    /// The largest number of activations that enclose a step's activation, if calls are skipped.
     level: usize,
     /// The nodes to examine in the activation at a depth, if not all.
     only: Option<(usize, NodeFilter)>,
@@ -148,8 +148,8 @@ impl LineTables {
         Ok(table)
     }
 
-    /// Returns the operators after which a step may be when a function executes these blocks in a
-    /// row, whatever it executed before, with the lines of these steps.
+    /// Returns the operators that may follow a step when a function executes these blocks
+    /// consecutively, with the lines of these steps. The earlier blocks may be any blocks.
     ///
     /// # Errors
     /// If the module's bytes do not match the program.
@@ -167,7 +167,7 @@ impl LineTables {
             match before.replace(block) {
                 Some(before) => match table.between(before, block) {
                     Ok(lines) => arrived.extend(lines.into_iter().flat_map(|lines| lines.iter())),
-                    // Only one of two ways between the blocks is an arrival.
+                    // Only one of the two edges between the blocks is an arrival.
                     Err(_) => {
                         let over = table.over.get(&(before, block));
                         let caught = table.caught.get(&block).and_then(Option::as_ref);

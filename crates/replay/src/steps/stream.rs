@@ -213,7 +213,7 @@ where
         }
         let plan = self.plans.of(visit.node, &self.follower)?;
         let stopped = self.follower.stopped(visit);
-        // A trap at the end of the run shows the access that was tried.
+        // A trap at the end of the run shows the attempted access.
         let needs_registers =
             level == Level::Statement || plan.fills || visit.last() == self.run.path.length();
         self.collector.begin(plan, function, visit.start, stopped);

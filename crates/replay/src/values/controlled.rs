@@ -89,7 +89,7 @@ impl Walk<'_> {
         if let Some(known) = self.decided.get(&(from, to)) {
             return Rc::clone(known);
         }
-        // Vertices that dispatch exceptions execute nothing, so the way through them belongs to the
+        // Vertices that dispatch exceptions execute nothing, so their edges count as edges of the
         // block.
         let sources = std::iter::once(from).chain(dispatches(self.cfg, from));
         let all = sources.filter_map(|source| self.known.dependents.get(&source));

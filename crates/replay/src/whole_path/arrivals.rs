@@ -587,8 +587,8 @@ impl<S: Segments> Times<'_, S> {
 pub struct ArrivedAt {
     /// The time of the operator's block. This is later than the arrival if jumps lead to the line.
     pub time: u64,
-    /// The operator, or `None` if the run ended on the way to it. The time is then the time of the
-    /// arrival.
+    /// The operator, or `None` if the run ended before reaching it. The time is then the time of
+    /// the arrival.
     pub op: Option<OpId>,
 }
 
@@ -746,7 +746,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// end where the arrival's activation leaves the line or arrives there again. Operators of
     /// callees are not included. Each operator is listed once. If the run ended in the last block,
     /// operators after the end are included. The list is empty if there are fewer arrivals, or if
-    /// the run ended on the way to the line. Takes as long as [`get`](Self::get), plus O(1) for
+    /// the run ended before reaching the line. Takes as long as [`get`](Self::get), plus O(1) for
     /// each node of the activation.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use super::Window;
 pub struct CallEntry {
     /// The function of the activation.
     pub function: FuncId,
-    /// The number of activations around this activation.
+    /// The number of enclosing activations.
     pub depth: usize,
     /// The time of the activation's first block.
     pub entered: u64,
@@ -322,9 +322,9 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     }
 }
 
-/// Returns the k-th activation of a function, from 1, preceded by the activations around it, the
-/// outermost first. The list is empty if there are fewer than k. O(log n) for each activation and
-/// each rule on the way down, except for activations that span several segments.
+/// Returns the k-th activation of a function, from 1, preceded by the activations that enclose it,
+/// the outermost first. The list is empty if there are fewer than k. O(log n) for each activation
+/// and each rule on the way down, except for activations that span several segments.
 ///
 /// # Errors
 /// If the path cannot be read, or has too many activations to count.

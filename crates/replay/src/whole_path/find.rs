@@ -1,7 +1,7 @@
 //! Parses the user's notation for block sequences, and finds their occurrences.
 //!
 //! ```text
-//! 2.3.4              blocks that an activation of a function executes one after the other,
+//! 2.3.4              blocks that an activation of a function executes consecutively,
 //!                    whatever it calls between them
 //! main:2.3           … of this function
 //! main:2.3>f:0.1     after block 3, main calls f, which begins with its blocks 0 and 1

@@ -119,7 +119,7 @@ impl<'a, S: Segments> Visits<'a, S> {
         self.reverse
     }
 
-    /// Returns the number of activations around the activation of the last path.
+    /// Returns the number of activations that enclose the activation of the last path.
     pub fn depth(&self) -> usize {
         self.cursor.depth().saturating_sub(1)
     }

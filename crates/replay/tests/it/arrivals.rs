@@ -37,7 +37,7 @@ struct Executed {
     /// The block's activation, and the block that the activation executed before it.
     activation: usize,
     before: Option<BlockId>,
-    /// The number of activations around the block's own activation.
+    /// The number of activations that enclose the block's activation.
     depth: usize,
 }
 
@@ -245,7 +245,7 @@ fn line_steps(
                 assert_eq!(found, own);
             }
         }
-        // This is the smallest number of activations around any block in a stretch.
+        // This is the smallest number of activations that enclose any block in a stretch.
         let least = |from: u64, to: u64| (from..=to).map(depth).min().unwrap();
         let begin = own.first().map_or(first, |step| step.time);
         let is_over = |step: &&LineStep| depth(step.time) <= least(begin, step.time);

@@ -79,10 +79,11 @@ fn calls(parts: &Parts) -> Vec<Call> {
 /// The functions that are shown: all, or every other one.
 const SHOWN: [fn(FuncId) -> bool; 2] = [|_| true, |function| function.as_u32() % 2 == 0];
 
-/// The same activations without those of functions that are not shown.
+/// Returns the activations without those of functions that are not shown.
 fn folded(calls: &[Call], is_shown: fn(FuncId) -> bool) -> Vec<Call> {
     let mut folded: Vec<Call> = Vec::new();
-    // The place of each activation, or of the nearest one around it that is shown.
+    // For each activation, its place if it is shown, or the place of the nearest enclosing
+    // activation that is shown.
     let mut places: Vec<Option<usize>> = Vec::new();
     for call in calls {
         let parent = call.parent.and_then(|parent| places[parent]);
@@ -152,7 +153,7 @@ impl Source for MadeUp {
     }
 }
 
-/// A block that was executed or left out, or a call, each with the functions around it.
+/// A block that was executed or left out, or a call, each with the functions that enclose it.
 struct Moment {
     time: u64,
     stack: Vec<String>,
@@ -265,7 +266,7 @@ fn naive(moments: &[Moment], window: Window, limits: ContextLimits) -> BTreeMap<
             What::Call => sum.calls += 1,
         }
     }
-    // Sum up contexts in others.
+    // Add contexts beyond the limits to the sums of the contexts that contain them.
     let mut kept: BTreeMap<Vec<String>, Sums> = BTreeMap::new();
     for (stack, sum) in &sums {
         let cut =
