@@ -445,7 +445,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns the elements of a chain of nodes, starting with the first node. The address `end`
-    /// marks the end of the chain, and no node is there.
+    /// marks the end of the chain. There is no node at this address.
     fn linked(
         &self,
         node: TypeRef,

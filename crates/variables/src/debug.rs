@@ -138,7 +138,7 @@ impl<'a> Debug<'a> {
             .sum()
     }
 
-    /// Returns the prologue of the function around an offset.
+    /// Returns the prologue of the function that contains an offset.
     pub(crate) fn prologue(&self, at: OrigOffset) -> Option<Arc<Prologue>> {
         let body = self.sections.body_at(at)?;
         let mut known = self
@@ -152,9 +152,9 @@ impl<'a> Debug<'a> {
         Some(Arc::clone(found))
     }
 
-    /// Whether this local points to the frame of the function around an offset. If so, the function
-    /// writes the local only once, at the beginning. Returns `None` if unknown, because optimised
-    /// code may reuse the local. O(operators).
+    /// Whether this local points to the frame of the function that contains an offset. If so, the
+    /// function writes the local only once, at the beginning. Returns `None` if unknown, because
+    /// optimised code may reuse the local. O(operators).
     pub(crate) fn is_frame(&self, at: OrigOffset, local: u32) -> Option<bool> {
         let writes = self.writes(at, local)?;
         let first = self.prologue(at)?.is_frame(local);

@@ -44,7 +44,7 @@ pub(crate) struct GlobalEntry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
     pub(crate) entry: EntryId,
-    /// The space around it, or [`NO_SPACE`].
+    /// The enclosing space, or [`NO_SPACE`].
     pub(crate) parent: u32,
 }
 
@@ -202,7 +202,8 @@ impl Index {
         Some(self.functions[found].1)
     }
 
-    /// Returns the innermost `most` namespaces and types around a global variable, innermost first.
+    /// Returns the innermost `most` namespaces and types that contain a global variable, innermost
+    /// first.
     pub(crate) fn spaces_of(
         &self,
         debug: &Debug<'_>,

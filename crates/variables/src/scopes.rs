@@ -32,7 +32,7 @@ pub(crate) struct Scope {
     /// The position of the enclosing scope. The first scope has its own position.
     pub(crate) parent: u32,
     pub(crate) depth: u32,
-    /// The number of inlined calls around the scope.
+    /// The number of inlined calls that enclose the scope.
     pub(crate) inlined: u32,
     /// The entry of the inlined call or function to which the scope belongs.
     pub(crate) function: EntryId,
@@ -100,7 +100,7 @@ impl FunctionScopes {
         })
     }
 
-    /// Returns the scopes around an offset, innermost first. A block counts if its own code
+    /// Returns the scopes that contain an offset, innermost first. A block counts if its own code
     /// contains the offset. The surrounding blocks then also count, because some tools give them an
     /// invalid end. O(scopes · log scopes + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {

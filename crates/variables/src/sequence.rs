@@ -35,7 +35,7 @@ impl Sequence {
     }
 }
 
-/// The maximum nesting of structures around a pointer.
+/// The maximum number of nested structures that may wrap a pointer.
 const DEEPEST: usize = 8;
 
 impl Variables<'_> {
@@ -164,7 +164,7 @@ impl MemberReader<'_, '_> {
         self.variables.member(object, member, self.machine).ok()
     }
 
-    /// Returns a member that is a number or a structure around a number.
+    /// Returns a member that is a number, or a structure that wraps a number.
     fn number(&self, object: &Object, record: &Record, name: &str) -> Option<u64> {
         let member = record.members.iter().find(|member| is(member, name))?;
         let mut part = self.part(object, member)?;

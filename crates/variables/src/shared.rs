@@ -77,9 +77,9 @@ struct Stay {
 }
 
 impl<'a> Variables<'a> {
-    /// Whether another variable occupies the same bytes of memory, in a scope inside or around the
-    /// variable's own. O(1) after the first query about a function, which reads the locations of
-    /// all its variables.
+    /// Whether another variable occupies the same bytes of memory, in a scope that encloses, or is
+    /// nested in, the variable's own scope. O(1) after the first query about a function, which
+    /// reads the locations of all its variables.
     ///
     /// # Errors
     /// If an entry is broken.
@@ -114,7 +114,7 @@ impl<'a> Variables<'a> {
         let mut found = HashSet::new();
         let mut rest = stays.as_mut_slice();
         while let Some(first) = rest.first() {
-            // Visit the groups of overlapping variables, one after another.
+            // Visit each group of overlapping variables.
             let (mut count, mut end) = (1, first.end);
             while let Some(next) = rest.get(count)
                 && next.base == rest[0].base

@@ -21,7 +21,8 @@ pub struct Variable {
     pub type_ref: TypeRef,
     /// Whether the variable is a parameter, a local or a global.
     pub kind: VariableKind,
-    /// The number of inlined calls around the variable, or 0 for variables of the function itself.
+    /// The number of inlined calls that enclose the variable, or 0 for variables of the function
+    /// itself.
     pub inlined: u32,
     /// The inlined function to which the variable belongs. `None` for variables of the function
     /// itself and for global variables.

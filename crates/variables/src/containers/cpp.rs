@@ -182,7 +182,7 @@ impl Reader<'_, '_> {
         if control == 0 {
             return self.pointing(0, to);
         }
-        // The number of owners, less one, follows the pointer to the virtual functions.
+        // The number of owners minus one follows the pointer to the virtual functions.
         match control.checked_add(4).and_then(|at| self.word(at)) {
             Some(0xffff_ffff) => Some(Contents::Text("expired".to_owned())),
             Some(owners) if owners < 1 << 31 => self.pointing(address, to),

@@ -79,7 +79,7 @@ fn inner_variables_shadow_outer_ones() {
     );
 }
 
-/// Checks a block with an invalid end, as `wasm-opt` leaves it around a block that it moved.
+/// Checks a block with an invalid end. `wasm-opt` leaves such a block around a block that it moved.
 #[test]
 fn a_block_is_where_its_own_code_is_whatever_is_around() {
     let mut guest = Guest::new(4);
