@@ -22,8 +22,8 @@ const FIELDS: [&str; 13] = [
     "data",
 ];
 
-/// Whether a file with this beginning is a module in binary form or, after blanks and comments, in
-/// text form.
+/// Whether a file with this beginning is a module in binary form or, after white space and
+/// comments, in text form.
 pub fn is_module(beginning: &[u8]) -> bool {
     if beginning.starts_with(b"\0asm") {
         return true;
@@ -38,8 +38,8 @@ pub fn is_module(beginning: &[u8]) -> bool {
     })
 }
 
-/// Returns the text after blanks and comments. Comments may nest. Returns `None` if a comment does
-/// not end.
+/// Returns the text after white space and comments. Comments may nest. Returns `None` if a comment
+/// does not end.
 fn behind_comments(mut text: &str) -> Option<&str> {
     loop {
         text = text.trim_start();

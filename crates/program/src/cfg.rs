@@ -139,7 +139,8 @@ pub enum EdgeKind {
     Table(u32),
     /// An edge from a call to the next operator. A probe goes right after `op`.
     CallReturn,
-    /// An edge from a call to the dispatch vertex of the innermost `try_table` around the call.
+    /// An edge from a call to the dispatch vertex of the innermost `try_table` that encloses the
+    /// call.
     CallThrow,
     /// An edge from `throw` or `throw_ref` to a dispatch vertex. A probe goes right before `op`.
     Throw,

@@ -102,7 +102,7 @@ struct Read {
     graph: Option<Cfg>,
 }
 
-/// Scratch space for reading functions one after another.
+/// Scratch space that is reused for each function.
 #[derive(Default)]
 struct Room {
     scan: CallScan,

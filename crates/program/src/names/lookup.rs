@@ -125,8 +125,8 @@ impl Names {
     ///    before a C++ template's name are omitted;
     /// 7. a mangled name, if the module contains its demangled form.
     ///
-    /// Blanks are ignored. The first call demangles all names. Later calls take time proportional
-    /// to the text and to the functions with the same last path segment.
+    /// White space is ignored. The first call demangles all names. Later calls take time
+    /// proportional to the text and to the functions with the same last path segment.
     ///
     /// # Errors
     /// If the text names no function or more than one. `source` lists the functions without their

@@ -3,10 +3,10 @@
 //! The input is a demangled name, or a user's form of such a name. The output is the segments of
 //! its path, each with its generic arguments and parameters. Text before the path (the type that a
 //! C++ template returns) and after it (`const`) is kept separately. Splitting terminates for any
-//! text, takes linear time, and loses only blanks.
+//! text, takes linear time, and loses only white space.
 
-/// Returns a name without insignificant blanks, and without the `::` before generic arguments. For
-/// example, `f::<A, B>` becomes `f<A,B>`.
+/// Returns a name without insignificant white space, and without the `::` before generic arguments.
+/// For example, `f::<A, B>` becomes `f<A,B>`.
 pub(super) fn squeezed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut blank = false;

@@ -25,7 +25,7 @@ pub enum LineError {
     Removed {
         /// The path of the file.
         path: String,
-        /// The requested line, unless the whole file is meant.
+        /// The requested line, or `None` if the whole file was requested.
         line: Option<u32>,
     },
     /// The line tables belong to other code.
@@ -37,7 +37,7 @@ pub enum LineError {
     Foreign {
         /// The path of the file.
         path: String,
-        /// The requested line, unless the whole file is meant.
+        /// The requested line, or `None` if the whole file was requested.
         line: Option<u32>,
     },
     /// No file has this name.

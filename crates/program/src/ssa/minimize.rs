@@ -46,7 +46,7 @@ pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
 
 /// Values found to be equal.
 struct Same {
-    /// For each value, the next value on the way to its representative.
+    /// For each value, the next value on the path to its representative.
     parent: Vec<ValueId>,
     /// For each representative, the φs that have it, or an equal value, as an operand.
     users: Vec<Vec<u32>>,

@@ -206,8 +206,8 @@ fn directories_of_headers_that_lie_within_each_other_are_counted() {
         said.count()
     };
     assert_eq!(left_out(2), 0);
-    // Each header lists everything that the later headers list, on average half of the section.
-    // Sixty-four times the section is read, and one warning reports the rest.
+    // Each header lists everything that the later headers list, on average half of the section. The
+    // budget allows reading 64 times the size of the section. One warning reports the rest.
     assert_eq!(left_out(2000), 1);
 }
 

@@ -212,7 +212,7 @@ fn damaged_debug_information_never_panics() {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(2) {
         let mut copy = guest.to_vec();
-        // The debug sections are most of the module, so the code mostly stays valid.
+        // The debug sections make up most of the module, so the code mostly stays valid.
         for _ in 0..=random.below(200) {
             let at = guest.len() / 4 + random.below(guest.len() * 3 / 4);
             copy[at] ^= 1 << random.below(8);

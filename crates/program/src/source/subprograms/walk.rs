@@ -27,7 +27,7 @@ struct Walk<'w, 'a> {
     map: &'w SourceMap<'a>,
     unit: u32,
     into: &'w mut Subprograms,
-    /// The entries around the walk's current position.
+    /// The entries that enclose the walk's current position.
     open: Vec<Open>,
     /// The inlined calls of each open function.
     calls: Vec<Vec<InlinedCall>>,

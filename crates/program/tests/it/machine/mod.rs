@@ -470,7 +470,7 @@ impl<'a> Machine<'a> {
         self.follow(edge);
     }
 
-    /// Falls into the operator's block, if it is not there already.
+    /// Falls into the operator's block, if control is not there already.
     fn arrive(&mut self, op: OpId) -> Result<(), String> {
         let block = self
             .function

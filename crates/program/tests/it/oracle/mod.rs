@@ -69,7 +69,7 @@ struct Step {
     kind: EdgeKind,
     back: bool,
     to: To,
-    /// Whether only the order of operators leads there.
+    /// Whether control takes this way only because of the order of operators.
     plain: bool,
 }
 
@@ -82,7 +82,7 @@ enum To {
 /// A function's operators and their nesting.
 pub struct Body<'a> {
     ops: Vec<Operator<'a>>,
-    /// The frames around every operator, outermost first. An opener is not in its own frame.
+    /// The frames that enclose each operator, outermost first. An opener is not in its own frame.
     enclosing: Vec<Vec<usize>>,
     end: BTreeMap<usize, usize>,
     otherwise: BTreeMap<usize, usize>,
@@ -306,7 +306,7 @@ impl<'a> Body<'a> {
             work.extend(new.iter().map(|step| step.to));
         }
 
-        // A block begins where control can come from other places than the previous operator.
+        // A block begins where control can come from places other than the previous operator.
         let all = || steps.values().chain(dispatches.values()).flatten();
         let mut arrivals: BTreeMap<usize, (usize, bool)> = BTreeMap::new();
         for step in all() {
@@ -378,7 +378,7 @@ impl<'a> Body<'a> {
         graph
     }
 
-    /// Returns whether a `throw` or a call that `throws` has no catch-all clause around it, or
+    /// Returns whether a `throw` or a call that `throws` is not enclosed by a catch-all clause, or
     /// whether a tail call throws.
     fn lets_out(&self, throws: &dyn Fn(&Operator<'_>) -> bool) -> bool {
         let protected = |at: usize| {
