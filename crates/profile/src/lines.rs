@@ -5,8 +5,8 @@
 //! - the previous instruction of the same activation belongs to a different line or to no line, or
 //!   there is no such instruction;
 //! - control came around a loop that can iterate without leaving L, over a back edge on a cycle of
-//!   blocks that belong entirely to L. A loop of library code that has the line of the user's code
-//!   around it is not such a loop;
+//!   blocks that belong entirely to L. A loop of library code that takes its line from the user's
+//!   code into which it was inlined is not such a loop;
 //! - control came through a vertex that executes nothing, which is the root of a function that
 //!   begins with a loop, or an exception's dispatch to its handler.
 //!
@@ -26,10 +26,10 @@
 //! count. `OperatorCount::position` and `OperatorCount::passed` contain the results of these rules.
 //!
 //! If all calls on a line were inlined, the line may have no instruction of its own in a function.
-//! Then the instructions of the inlined calls count as its code there, in addition to their own
-//! lines: control arrives at the line when it comes to such an instruction from an instruction
-//! outside of the line's inlined calls. It then also arrives at such lines of calls further inside,
-//! and at the line of the instruction itself, if the debug information gives it one. An optimiser
+//! The instructions of the inlined calls then count as code of this line, in addition to their own
+//! lines. Control arrives at the line when it goes to such an instruction from an instruction
+//! outside the line's inlined calls. It then also arrives at the lines of nested inlined calls of
+//! this kind, and at the instruction's own line, if the debug information gives one. An optimiser
 //! may mix the code of an inlined call with other code, so control may arrive several times during
 //! one call. [`CallLines`] finds these lines.
 //!
@@ -88,7 +88,7 @@ pub enum Arrival {
     Over(EdgeId),
 }
 
-/// The lines of a function that have no other code there than inlined calls.
+/// The lines of a function whose only code there is inlined calls.
 #[derive(Debug, Default)]
 pub struct CallLines {
     /// The distinct lists of lines, each with the outermost call's line first.
@@ -364,8 +364,8 @@ impl Jumps {
         Self(behind)
     }
 
-    /// Returns the block at which control arrives over an edge into this block, and whether a back
-    /// edge was on the way.
+    /// Returns the block at which control arrives over an edge into this block, and whether any
+    /// edge on the path to that block is a back edge.
     fn behind(&self, block: BlockId, back: bool) -> (Option<BlockId>, bool) {
         match self.0[block] {
             None => (Some(block), back),

@@ -216,7 +216,7 @@ impl<'a> Resolver<'a> {
     /// previous instruction.
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
-        // Finding out why a line has no code takes long.
+        // It takes a long time to find out why a line has no code.
         if column.is_none() && self.source.lines_of(file).binary_search(&number).is_err() {
             let operators = self.inlined(file, number, &[]);
             if !operators.is_empty() {

@@ -47,7 +47,7 @@ impl fmt::Display for SourceLine {
 /// A stretch of code of an inlined call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedCode {
-    /// The number of inlined calls around the call.
+    /// The number of inlined calls that enclose the call.
     pub depth: u32,
     /// The offsets of the stretch's operators.
     pub range: Range<OrigOffset>,
@@ -62,8 +62,9 @@ pub trait Source {
     /// information does not cover the operator or assigns it no line.
     fn locate(&self, offset: OrigOffset) -> Option<Location>;
 
-    /// Whether the operator at this offset has a line of its own, rather than the line of code
-    /// around it, because its own line is not shown. Returns `None` if no line is known.
+    /// Whether the operator at this offset has its own line. If that line is not shown, the
+    /// operator has the line of the code into which it was inlined instead. Returns `None` if no
+    /// line is known.
     fn shows_own_line(&self, offset: OrigOffset) -> Option<bool> {
         self.locate(offset).map(|_| true)
     }
@@ -110,7 +111,7 @@ pub trait Source {
         Vec::new()
     }
 
-    /// Returns the inlined calls around the operator at this offset, the innermost first.
+    /// Returns the inlined calls that enclose the operator at this offset, the innermost first.
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let _ = offset;
         Vec::new()

@@ -23,7 +23,7 @@ pub struct WholeLines {
     pub elsewhere: u64,
 }
 
-/// The line that pays for library code.
+/// The line to which the cost of library code is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaidBy {
     /// A line of shown code.
@@ -32,13 +32,14 @@ pub enum PaidBy {
     Nobody,
 }
 
-/// The part of a block's cost that its own lines do not pay, and the line that pays for the block's
-/// calls.
+/// The part of a block's cost that is not charged to its own lines, and the line to which the
+/// block's calls are charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charged {
     /// The instructions charged to the caller of the function.
     pub instructions: u32,
-    /// The line that pays for the block's calls, or `None` for the line that called the function.
+    /// The line to which the block's calls are charged, or `None` for the line that called the
+    /// function.
     pub calls: Option<PaidBy>,
 }
 

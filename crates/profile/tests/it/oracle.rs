@@ -183,8 +183,8 @@ fn inline(
 }
 
 /// An instruction that control reached. It was executed unless the run stopped before it. `arrives`
-/// holds at the activation's start, around a loop that can stay on its line, and through a vertex
-/// that executes nothing.
+/// is true at the activation's start, after an iteration of a loop that can stay on its line, and
+/// after a vertex that executes nothing.
 struct Reached {
     offset: OrigOffset,
     line: Option<Line>,
@@ -205,7 +205,7 @@ struct Way {
     /// The block of that instruction.
     from: Option<BlockId>,
     back: bool,
-    /// Whether it led through nothing.
+    /// Whether control came through a vertex that executes nothing, or began the activation.
     arrives: bool,
 }
 
@@ -258,8 +258,8 @@ fn stays(
     false
 }
 
-/// Whether all lines in the loop around a block, which stays on a line, are lines of other code
-/// around it.
+/// Whether all operators in the loop of a block, which stays on one line, have the line of the code
+/// that encloses them.
 fn is_hidden(
     (function, source): (&Function, &LineTable),
     instructions: &BTreeMap<OpId, Instruction>,
