@@ -1,4 +1,4 @@
-//! Reports what a program printed, and at which times.
+//! Reports what a program printed, and when.
 
 use std::io::Write;
 

@@ -2,10 +2,10 @@
 //!
 //! A run is stored in several files. One file has only its path, so the run is followed from its
 //! beginning. One has values and checkpoints as usual. In another, epochs and intervals are so
-//! short that most questions span several. Others contain the answers to other questions, or the
-//! values of one window after another. All files must give the same answer to each question, as
-//! text and as JSON. The answers are compared with a naive reading of the run's whole trace, entry
-//! by entry.
+//! short that most questions span several. Others contain the answers to other questions, or values
+//! that were built window by window. All files must give the same answer to each question, as text
+//! and as JSON. The answers are compared with a naive reading of the run's whole trace, entry by
+//! entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

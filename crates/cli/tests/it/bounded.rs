@@ -259,7 +259,7 @@ fn tables_and_segments_are_copied_as_ranges() {
         "ab".repeat(200_000),
         "$f ".repeat(10_000)
     );
-    // A table's element has eight bytes in the engine.
+    // In the engine, a table element takes eight bytes.
     bounded("tables", &text, 40 * MIB + 8 * 5_800_000);
 }
 

@@ -157,7 +157,7 @@ fn steady(text: &str) -> String {
         if line.starts_with("recorded  ") {
             line = "recorded  WHEN".to_owned();
         }
-        // Their number depends on the speed of the machine.
+        // The number of snapshots depends on the speed of the machine.
         if let Some(at) = line.find(" of the run, with its path, in ") {
             line = format!("afterimage: SNAPSHOTS{}", &line[at..]);
             line.truncate(line.rfind(" in ").unwrap_or(line.len()));

@@ -345,7 +345,7 @@ fn a_line_that_assigns_the_variable_is_pointed_out() {
     }
     let remark = values(member, "p->x", &[]).unwrap();
     assert!(remark.contains(" changes p->x: "), "{remark}");
-    // A structure changes with its member.
+    // A structure changes when one of its members changes.
     let remark = values(member, "*p", &[]).unwrap();
     assert!(remark.contains(" changes *p: "), "{remark}");
     assert_eq!(values(line("// here"), "b", &[]), None);

@@ -51,8 +51,8 @@ fn recorded(sandbox: &Sandbox, name: &str, level: u32) {
     sandbox.ok(&format!("build --lens full {name}.aft"));
 }
 
-/// Returns the value assigned last before the optimised program reaches `here`, according to the
-/// order of its statements, given `i`.
+/// Computes, from `i`, the value that is assigned last before the optimised program reaches `here`,
+/// according to the order of its statements.
 type Shown = fn(u32) -> u32;
 
 fn before(i: u32) -> u32 {
@@ -457,7 +457,8 @@ fn verdicts_on_an_optimised_program_are_what_comparing_says() {
         let count = verdicts.get(verdict).copied().unwrap_or(0);
         assert!(count >= least, "{verdict}: {verdicts:?} {causes:?}");
     }
-    // The dead assignment, and the counter that is written after the loop.
+    // These are the causes for the dead assignment and for the counter that is written after the
+    // loop.
     for cause in ["removed", "delayed"] {
         assert!(causes.contains_key(cause), "{cause}: {causes:?}");
     }

@@ -32,7 +32,7 @@ const MOST_LEAVES: usize = 8;
 struct Executed {
     activation: usize,
     place: EventPlace,
-    /// The block that begins with it.
+    /// The block that begins with this event, if any.
     begins: Option<BlockId>,
     /// The number of blocks executed so far, including its own.
     time: u64,

@@ -242,7 +242,7 @@ impl Listed<'_, '_> {
         })
     }
 
-    /// Adds what decided that a block of a node was executed.
+    /// Adds the branches and calls because of which a block of a node was executed.
     fn control(
         &self,
         instance: Instance,
@@ -427,7 +427,7 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         return;
     }
     for _ in 0..ASKED {
-        // One, two or three executions at once.
+        // Start from one, two or three executions at once.
         let (mut criteria, mut from) = (Vec::new(), Vec::new());
         for _ in 0..1 + random.below(3) {
             // Later executions have more dependences.

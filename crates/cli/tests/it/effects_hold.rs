@@ -111,7 +111,8 @@ fn compare(sandbox: &Sandbox) -> usize {
     compared
 }
 
-/// Compares writes to locals since a call began with a walk over all blocks.
+/// Compares the writes to locals since the beginning of a call with those that a walk over all
+/// blocks finds.
 fn compare_writes(sandbox: &Sandbox) -> usize {
     let recorded = Recorded::open(sandbox);
     let length = recorded.path().unwrap().length();

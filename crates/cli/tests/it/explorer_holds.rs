@@ -1,8 +1,8 @@
 //! The explorer's page gets the same answers as the command line, byte for byte: each answer names
 //! the command with the same answer, and that command is run.
 //!
-//! Answers only for the page (source with counts, output, executions, the name of a moment) are
-//! compared with related answers of other commands.
+//! Answers that only the page gets (source with counts, output, executions, the name of a moment)
+//! are compared with related answers of other commands.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -111,7 +111,7 @@ fn functions_behind_an_inserted_byte_have_no_lines_and_no_variables() {
         row["function"]["index"].as_u64().unwrap()
     };
     let imported = all[0]["function"]["index"].as_u64().unwrap();
-    // One of the two precedes the other.
+    // The compiler may place either function first.
     let (kept, moved) = if index("::first") < index("::second") {
         ("first", "second")
     } else {
@@ -229,8 +229,8 @@ fn next(local: u32, group: &Range<u32>) -> u32 {
     if next == group.end { group.start } else { next }
 }
 
-/// Returns the last local for the third local, which holds the frame in unoptimised code. The last
-/// local is written late.
+/// Exchanges the third local, which holds the frame in unoptimised code, with the last local, which
+/// is written late.
 fn last_for_frame(local: u32, group: &Range<u32>) -> u32 {
     let (frame, last) = (group.start + 2, group.end - 1);
     match local {

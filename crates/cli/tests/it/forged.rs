@@ -454,7 +454,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     given.map_or(otherwise, |given| given.parse().unwrap())
 }
 
-/// Returns every document with one change: of each number, each word and each list.
+/// Returns a copy of the document for each change of one number, word or list.
 fn changed(document: &Value) -> Vec<Value> {
     let mut all = Vec::new();
     let with = |all: &mut Vec<Value>, part: Vec<Value>, put: &dyn Fn(Value) -> Value| {
@@ -558,8 +558,8 @@ fn no_field_of_a_kept_slice_is_believed() {
         let is_other = |other: &Value, part: &str| other[part] != stored[part];
         let of_bytes = stored["operators"] == json!([]);
         let is_one = stored["criteria"].as_array().unwrap().len() == 1;
-        // Test every other change, and the remaining changes for the next slice, because all
-        // together take minutes.
+        // Test every other change, and the remaining changes for the next slice, because testing
+        // all of them takes minutes.
         let some = (0..).zip(changed(&stored));
         for (_, other) in some.filter(|(at, _)| (at + number) % 2 == 0) {
             if of_bytes && is_other(&other, "criteria")

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-/// Calls functions with constant, linear and quadratic cost in its argument, and one function only
-/// from 200 on.
+/// Calls functions whose costs are constant, linear and quadratic in its argument. It calls one
+/// function only if the argument is at least 200.
 const PROGRAM: &str = r#"(module
   (func $constant (param $n i32) nop)
   (func $linear (param $n i32)

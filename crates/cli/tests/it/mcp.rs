@@ -164,7 +164,7 @@ fn each_tool_has_the_document_of_its_command() {
                 }
             }
             "diff" => {
-                // Both name the recording by the path with which it was opened.
+                // Both documents name the recording by the path with which it was opened.
                 for document in [&mut report, &mut expected] {
                     document["a"]["file"] = Value::Null;
                     document["b"]["file"] = Value::Null;

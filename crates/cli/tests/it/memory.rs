@@ -1,5 +1,5 @@
 //! Tests the answers of `memory` for a bare recording of a long run: the last writer of a byte,
-//! even from long before, and the part that was not searched.
+//! even if it wrote long before, and the part that was not searched.
 
 use serde_json::Value;
 

@@ -108,7 +108,7 @@ fn no_line_is_wider_than_the_terminal() {
     for words in commands {
         let told = on_terminal(&sandbox, &words);
         for line in told.lines().map(str::trim_end) {
-            // What a progress bar leaves is overwritten.
+            // The remains of a progress bar are overwritten.
             let line = line.rsplit('\r').next().unwrap_or(line);
             let width = line.chars().count();
             // Names and paths are never broken.

@@ -178,7 +178,7 @@ fn rows_of_library_code_are_counted() {
     assert!(json("--code mine").lines().count() < json("").lines().count());
 }
 
-/// Statements of a library are shown by the user's line that called it.
+/// Statements of a library are shown by the line of the user's code that called it.
 #[test]
 fn dependences_and_memory_name_the_users_line() {
     let sandbox = recorded("b a");
@@ -288,7 +288,7 @@ fn the_linkers_start_is_not_the_users() {
 }
 
 /// The call that `why` names for a step in a library is the innermost frame of the user's own code
-/// that `state` has there.
+/// that `state` shows there.
 #[test]
 fn a_step_in_a_library_names_the_users_call() {
     let sandbox = recorded("b a");
@@ -557,7 +557,7 @@ fn a_format_of_another_name_leads_to_the_nearest() {
     }
     let ran = Sandbox::new().run("export app.aft --format nonsense");
     assert!(!ran.stderr.contains(" writes "), "{ran:?}");
-    // Another option's value is no format.
+    // The value of another option is not a format.
     let ran = Sandbox::new().run("profile app.aft --by folded");
     assert!(!ran.stderr.contains(" writes "), "{ran:?}");
 }

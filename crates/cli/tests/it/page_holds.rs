@@ -53,7 +53,7 @@ fn no_clang() {
     skipped("the page of a program in C: clang is not installed");
 }
 
-/// Returns every text between two others.
+/// Returns every text between `begin` and `end`.
 fn between<'t>(text: &'t str, begin: &str, end: &str) -> Vec<&'t str> {
     let parts = text.split(begin).skip(1);
     parts

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::common::{Ran, Sandbox, ran};
 
-/// A program with a file whose name also occurs in the standard library, which has code in the
-/// program.
+/// A program with a file that has the same name as a file of the standard library. Both files have
+/// code in the program.
 const SOURCE: &str = r#"#[inline(always)]
 fn double(n: u32) -> u32 {
     let twice = n.wrapping_mul(2);
@@ -190,7 +190,7 @@ const TAKING_FUNCTION: &[&str] = &[
     "values run.aft --at ",
 ];
 
-/// The messages about a text that is not a place, or means several places.
+/// The messages about a text that is not a place, or matches several places.
 const REFUSALS: &[&str] = &[
     "no source file",
     "ambiguous",

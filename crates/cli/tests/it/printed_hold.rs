@@ -6,9 +6,9 @@ use afterimage_trace::{Existing, Kind, TraceFile, TraceWriter};
 
 use crate::common::Sandbox;
 
-/// Prints `item 00` to `item 19`. Each call offers more than the host takes at once, with a word on
-/// standard error after every fifth call. One call uses a nonexistent descriptor, one writes
-/// nothing, and the last writes more than must be kept of a call.
+/// Prints `item 00` to `item 19`. Each call offers more bytes than the host takes at once. After
+/// every fifth call, a word goes to standard error. One call uses a nonexistent descriptor, one
+/// writes nothing, and one writes more than a recording must keep of one call.
 const PRINTS: &str = r#"(module
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 200)
@@ -162,7 +162,7 @@ fn a_byte_is_named_by_its_line_and_column_or_by_a_text() {
     for text in [0..5, 5..7, 20..27, 100..113, 150..158] {
         let text = &output[text];
         let first = output.windows(text.len()).position(|part| part == text);
-        // In a text that ends with a number, the number is meant.
+        // A text that ends with a number selects the number.
         let is_digit = |byte: &&u8| byte.is_ascii_digit();
         let digits = text.iter().rev().take_while(is_digit).count();
         let number = if digits > 0 { text.len() - digits } else { 0 };

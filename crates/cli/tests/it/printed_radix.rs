@@ -85,7 +85,7 @@ fn floats_are_explained_however_they_are_printed() {
         let words = Vec::from_iter(told.stdout.split_whitespace()).join(" ");
         assert!(words.contains(from), "{}", told.stdout);
     }
-    // The program itself converted this one.
+    // The program itself converted this number.
     let told = sandbox.ok("why app.aft --stdout line:5").stdout;
     assert!(told.starts_with("1850, printed as"), "{told}");
     // These digits are a text, and no number was printed.

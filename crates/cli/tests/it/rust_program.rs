@@ -190,7 +190,8 @@ fn large_reports_end_quietly_when_their_reader_leaves() {
     ] {
         let line = format!("($AFTERIMAGE profile app.aft {report}; echo $? >code) | head -c 1");
         let ran = sandbox.shell(&line);
-        // lcov says which files it leaves out, and callgrind and pprof that they leave out calls.
+        // lcov names the files that it leaves out. callgrind and pprof report that they leave out
+        // calls.
         let remarks = ["afterimage: left out, ", "afterimage: without calls, "];
         let is_remark = |line: &&str| remarks.iter().any(|remark| line.starts_with(remark));
         let mut said = ran.stderr.lines().filter(|line| !is_remark(line));

@@ -31,7 +31,7 @@ const PROGRAM: &str = r#"(module
 
 const BYS: [&str; 5] = ["function", "line", "block", "edge", "instruction"];
 
-/// A sandbox with recordings of the program, called by the numbers of their arguments.
+/// A sandbox with recordings of the program, named after their arguments.
 fn recorded(arguments: &[u32]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.wasm("app.wasm", PROGRAM);

@@ -430,7 +430,7 @@ fn histories_that_are_kept_are_used_again() {
         (fresh, sandbox.read("run.aft") == before),
         (one.clone(), true)
     );
-    // The last simulation with a name counts.
+    // Of several simulations with the same name, the last one counts.
     sandbox.ok("simulate run.aft --cache 128,2,16 --again");
     assert!(sandbox.read("run.aft").len() > before.len());
     let text = sandbox.ok("info run.aft --sizes").stdout;
@@ -546,7 +546,7 @@ fn no_other_history_holds() {
     assert!(found > length / 2, "{found} of {length}");
 }
 
-/// A damaged history is reported with its remedy, which need not read it, and hides no other
+/// A damaged history is reported with a remedy that does not read the history. It hides no other
 /// history.
 #[test]
 fn a_damaged_history_hides_no_other_one() {

@@ -81,8 +81,8 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
         .map(|section| section["stored_bytes"].as_i64().unwrap())
         .sum();
     assert_eq!(used, parts);
-    // The sizes are for the windows' blocks, and the corresponding share of the data about the
-    // whole run.
+    // The sizes cover the windows' blocks, and the corresponding share of the data about the whole
+    // run.
     let statements = streams["statements"].as_u64().unwrap();
     assert_eq!(classes[0]["original_bytes"], 4 * statements);
     let blocks = info["path"]["blocks"].as_f64().unwrap();

@@ -213,7 +213,7 @@ fn arguments(n: i32, all: &mut Vec<Result<String, String>>) {
 
 #[test]
 fn arguments_in_locals_have_the_values_that_the_program_passes() {
-    // In unoptimised code, they are in the frame, which the prologue sets up.
+    // In unoptimised code, the arguments are in the frame, which the prologue sets up.
     for level in ["-O0", "-O1", "-O2"] {
         let sandbox = Sandbox::new();
         if !clang(&sandbox, level) {

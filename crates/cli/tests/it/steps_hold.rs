@@ -94,7 +94,7 @@ impl Naive {
         }
     }
 
-    /// Applies a step. A load's value must be the written one.
+    /// Applies a step. A load's value must be the value that was written.
     fn apply(&mut self, step: &Step, operator: &str) {
         match &step.what {
             What::Load(range, value) => {

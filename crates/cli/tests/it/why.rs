@@ -364,7 +364,7 @@ fn without_a_start_a_failure_is_explained() {
     let failed = sandbox.ok("why traps.aft --trap").stdout;
     assert_eq!(sandbox.ok("why traps.aft").stdout, failed);
 
-    // A run that succeeded has other questions.
+    // For a run that succeeded, the refusal suggests another question.
     let sandbox = recorded(b"01234567890123456789\n", "app.wasm");
     let question = "afterimage why app.aft --stdout line:last";
     let parts = ["the run returned", "nothing failed", question];

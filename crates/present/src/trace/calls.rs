@@ -19,7 +19,7 @@ use crate::number::{counted, grouped};
 use crate::own::left_out;
 use crate::table::{Paint, plain, shortened};
 
-/// The maximum number of activations enclosing the stretch to show, counted from the innermost.
+/// The maximum number of enclosing activations to show, counted from the innermost.
 const AROUND: usize = 8;
 /// The minimum width of a place.
 const PLACE: usize = 22;

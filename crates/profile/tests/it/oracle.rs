@@ -157,8 +157,8 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
     }
 }
 
-/// Adds random inlined calls in consecutive operators, and calls within them. Some of their lines
-/// have no other code.
+/// Adds random inlined calls that cover consecutive operators, and calls nested in them. Some of
+/// their lines have no other code.
 fn inline(
     choices: &mut Choices<'_>,
     depth: u32,

@@ -104,8 +104,8 @@ fn with_lines(padding: usize, cut: &[u32]) -> Vec<u8> {
     let program = Program::parse(&module).unwrap();
     let bodies = (0..COUNT).map(|at| program.function(FuncId::from_u32(at)).unwrap());
     let bodies = Vec::from_iter(bodies.map(|function| function.body.clone()));
-    // Addresses count from the beginning of the Code section's payload, which is before the number
-    // of functions, and the size and the locals of the first function.
+    // Addresses count from the beginning of the Code section's payload. The number of functions,
+    // and the size and the locals of the first function, come after it.
     let payload = bodies[0].start.0 - 10;
     let mut tables = Vec::new();
     let mut info = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks that every control-flow graph equals the graph from the definition.
+//! Checks that every control-flow graph equals the graph built from the definition.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -12,7 +12,7 @@ pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
     let mut body = String::new();
     for _ in 0..6 + random.below(10) {
         let operation = operation(&mut random, hidden);
-        // Some calls are not made in each iteration.
+        // Some calls are made only in some iterations.
         match random.below(3) {
             0 => writeln!(
                 body,

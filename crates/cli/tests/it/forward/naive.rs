@@ -11,7 +11,7 @@ use afterimage_trace::LogReader;
 /// wrote.
 pub type Wrote = Option<(u64, Option<OpId>)>;
 
-/// The parts of the reads of each host call, in order, by the time of the call.
+/// For each host call, by its time, the parts that the host read, in order.
 pub type Reads = HashMap<u64, Vec<(Range, Wrote)>>;
 
 /// Follows a run.

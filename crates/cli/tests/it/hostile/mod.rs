@@ -132,7 +132,7 @@ fn limited(sandbox: &Sandbox, words: &str) -> (Option<Ran>, Duration) {
     (Some(waiting.join().unwrap()), start.elapsed())
 }
 
-/// Returns the fault in the end of a command, if there is one.
+/// Returns the fault in the way a command ended, if there is one.
 fn complaint(words: &str, ran: &Ran) -> Option<String> {
     let Ran { code, stderr, .. } = ran;
     let unsound = words.starts_with("verify");

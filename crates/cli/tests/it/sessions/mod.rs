@@ -11,7 +11,7 @@
 //! `BLESS=1` writes the current output into the pages where they differ.
 //!
 //! The programs have bugs that `cargo xtask planted` plants; without them, the tests report that
-//! they sleep.
+//! they were skipped.
 
 mod page;
 

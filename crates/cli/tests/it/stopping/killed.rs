@@ -139,7 +139,7 @@ fn asking() -> String {
     )
 }
 
-/// Records this program until its path has some megabytes, and then stops the recorder.
+/// Records this program until its path has a few megabytes, and then stops the recorder.
 pub(super) fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
     sandbox.write("asking.wat", asking());
     let child = begun(&mut sandbox.command(["record", "--lens", "paths", "asking.wat"]));

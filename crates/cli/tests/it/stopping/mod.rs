@@ -286,7 +286,7 @@ fn signals_that_come_together_keep_the_ending() {
     sandbox.ok("verify run.aft");
 }
 
-/// Moving a file over one that is being recorded keeps both.
+/// Moving a file over an unfinished recording keeps both files.
 #[test]
 fn a_recording_that_is_replaced_while_it_is_made_is_kept() {
     let sandbox = Sandbox::new();

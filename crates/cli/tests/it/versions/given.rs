@@ -21,7 +21,7 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     sandbox.wasm("a.wasm", READS);
     let other = READS.replace("i32.add", "i32.sub");
     sandbox.wasm("b.wasm", &other);
-    // This version requests less, at other addresses.
+    // One version requests fewer bytes. Another has its vector at a different address.
     sandbox.wasm("less.wasm", &other.replace("\\04", "\\03"));
     sandbox.wasm("moved.wasm", &other.replace("i32.const 64", "i32.const 68"));
     for (name, module, input) in [
@@ -73,8 +73,8 @@ const OPENS: &str = r#"(module
     (drop (call $read (i32.load (i32.const 80)) (i32.const 64) (i32.const 1) (i32.const 84)))
     (i32.store (i32.const 88) (i32.add (i32.load (i32.const 96)) (i32.const 1)))))"#;
 
-/// The address for a failed read differs between the versions. It does not concern the file that
-/// later has this descriptor.
+/// The address for a failed read differs between the versions. This difference does not concern the
+/// file that later has the same descriptor.
 #[test]
 fn what_failed_is_no_reason_to_be_silent() {
     let sandbox = Sandbox::new();
@@ -103,7 +103,7 @@ fn what_failed_is_no_reason_to_be_silent() {
     }
 }
 
-/// Decides by random numbers.
+/// Computes with random numbers.
 const DRAWS: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (memory (export "memory") 1)

@@ -143,8 +143,9 @@ impl CallLengths {
         counts.fold(self.across, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Returns the smallest power of two that at most `most` calls and gaps reach in length. Calls
-    /// and gaps of unknown length count as reaching it. Returns 2^63 if there is no such power.
+    /// Returns the smallest power of two for which at most `most` calls and gaps have at least this
+    /// number of blocks. Calls and gaps of unknown length count, too. Returns 2^63 if there is no
+    /// such power.
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)
