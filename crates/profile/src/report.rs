@@ -1,4 +1,4 @@
-//! Answers a question about a profile with rows.
+//! Computes the rows that answer a question about a profile.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;

@@ -671,8 +671,8 @@ fn main() {
     }
 }
 
-/// Checks that other commands agree with the mark that `values` gives a variable at one of its
-/// occasions. Returns whether any command shows the mark.
+/// Checks that other commands agree with the mark that `values` gives a variable at one of the
+/// times that it lists. Returns whether any command shows the mark.
 fn is_marked_elsewhere(sandbox: &Sandbox, (at, variable): (&str, &str), row: &Value) -> bool {
     let written = &row["written"];
     let time = &row["number"];

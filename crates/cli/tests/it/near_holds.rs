@@ -1,5 +1,5 @@
-//! Slices with few dependences are looked up step by step, and agree with following the run
-//! backward.
+//! Slices with few dependences are looked up step by step. They agree with slices found by
+//! following the run backward.
 
 use afterimage_analyses::slices::{
     Criterion, Follows, Reach, Slice, Through, Visibility, Want, backward, near, nearest,

@@ -213,8 +213,8 @@ fn set_bytes(local: u32) -> u32 {
 impl Doubt {
     /// Returns the last write since the call that may have put another value in the parameter's
     /// place before a moment in the block at `time`. `written` returns the last write to a local
-    /// ([`Activation::written`]). Doubts about a slot of the operand stack, or about shared memory,
-    /// need no write, because a slot may hold another result later.
+    /// ([`Activation::written`]). A doubt about a slot of the operand stack, or about shared
+    /// memory, counts as a write at the code where the doubt begins.
     ///
     /// # Errors
     /// As for `written`.

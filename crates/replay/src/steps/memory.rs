@@ -28,7 +28,7 @@ const MOST_WATCHED: usize = 4;
 /// The largest number of bytes in one question.
 pub const LARGEST_RANGE: u64 = 1 << 16;
 
-/// The time of a question.
+/// The time to which a question refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// Right before a block or an operator is executed.

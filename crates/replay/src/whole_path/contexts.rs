@@ -222,7 +222,7 @@ struct Here {
     total: u64,
 }
 
-/// The context for which the blocks of a chain count.
+/// The context to which the blocks of a chain are charged.
 #[derive(Clone, Copy)]
 enum ContextOf {
     Context { at: usize, depth: usize },

@@ -10,8 +10,9 @@ use afterimage_trace::{LogReader, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
 use afterimage_wet::{LeftOut, Run as Build};
 
-/// Returns the checkpoints of a run in intervals of about `every` instructions. They are kept in
-/// their own file, a copy of the recording. With `part`, only up to the middle of the run.
+/// Returns the checkpoints of a run at intervals of about `interval` instructions. They are kept in
+/// their own file, a copy of the recording. If `part` is set, the checkpoints end in the middle of
+/// the run.
 pub fn checkpoints(
     run: Run<'_, FileSegments>,
     log: LogReader,
