@@ -36,8 +36,8 @@ pub(crate) struct Arguments {
     /// function
     #[arg(long, value_name = "PLACE")]
     at: Option<String>,
-    /// Show only these executions of each load or store: A..B, K, last, or t=T for all from block T
-    /// on
+    /// Show only these executions of each load or store: A..B, K, last, or t=T for all executions
+    /// from block T on
     #[arg(long, value_name = "WHICH", requires = "at", conflicts_with = "stats")]
     instances: Option<String>,
     /// Summarise: number of accesses and addresses, smallest, largest, and most frequent stride

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// The lens to build
     #[arg(long)]
     lens: Lens,
-    /// Build it again even if the recording has it
+    /// Build the lens again even if the recording has it
     #[arg(long)]
     again: bool,
     /// The recording

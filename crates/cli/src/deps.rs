@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Show what it depends on; this is the default
     #[arg(long, conflicts_with = "forward")]
     backward: bool,
-    /// Show what depends on it: uses of its result, and what ran because of it
+    /// Show what depends on the statement: uses of its result, and code that ran because of it
     #[arg(long)]
     forward: bool,
     /// Show data dependences only

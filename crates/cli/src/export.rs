@@ -55,8 +55,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = ExportQuery::DEPTH)]
     depth: usize,
     /// Merge calls (perfetto, firefox) or contexts (collapsed, speedscope, pprof, callgrind, dot)
-    /// with fewer blocks, or with a smaller share of all [default: a limit that leaves at most
-    /// 150,000 calls; 0.5% for dot, 0.001% for others]
+    /// with fewer than this number of blocks, or with a smaller share of all blocks [default: a
+    /// limit that leaves at most 150,000 calls; 0.5% for dot, 0.001% for others]
     #[arg(long, value_name = "BLOCKS|SHARE%")]
     min: Option<Least>,
     /// Show only the module's functions, not those inlined into them

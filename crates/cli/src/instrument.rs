@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// Placement of counters
     #[arg(long, default_value = "quick")]
     mode: Placement,
-    /// Place enough counters to make a dump exact inside host calls, or after an exit from one;
-    /// needs --mode quick
+    /// Place enough counters to make a dump exact inside host calls, or after the program exited in
+    /// one; needs --mode quick
     #[arg(long)]
     standalone: bool,
     /// Format of the summary

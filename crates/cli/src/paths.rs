@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Show hot paths: acyclic stretches (Ball and Larus), with counts, shares and source lines
     #[arg(long, conflicts_with = "find")]
     hot: bool,
-    /// Find where these blocks run one after the other, whatever they call in between; `>` is a
+    /// Find where these blocks run in succession, with any calls in between; `>` is a
     /// call, `<` a return
     #[arg(long, value_name = "2.3.4")]
     find: Option<String>,

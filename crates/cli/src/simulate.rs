@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     /// the recording has values, also show what computed their addresses or conditions
     #[arg(long, conflicts_with_all = ["by", "at", "no_save"])]
     worst: bool,
-    /// Simulate again what the recording already has
+    /// Repeat simulations whose results are already stored
     #[arg(long)]
     again: bool,
     /// Simulate, but keep no history in the recording; not with --at, --worst or --again

@@ -27,9 +27,9 @@ use crate::output::{pasted, say, write};
 /// executions, but a change there might have let other code run (docs/SLICES.md).
 ///
 /// The slice begins at one execution of a place or, for a line, at all statements that one arrival
-/// at the line executes. With --var it begins at what a variable holds right before the place
-/// executes, with --address at bytes of memory. With --forward it contains every execution whose
-/// own slice contains the place.
+/// at the line executes. With --var, the slice begins at the value of a variable right before the
+/// place executes. With --address, it begins at bytes of memory. With --forward, it contains every
+/// execution whose own slice contains the place.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "\
 afterimage slice [OPTIONS] --at <PLACE#K> <FILE.aft>
@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// with --var and --address, any moment
     #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Slice what killed the program: the statement that trapped, or the call or throw that ended
+    /// Slice what ended the program: the statement that trapped, or the call or throw that ended
     /// it, with its operands and the decisions that led there; not with --at, --var, --address,
     /// --operand, --forward, --algorithm or --chain
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     /// number from 1
     #[arg(long, value_name = "NAME")]
     operand: Option<String>,
-    /// Show what depends on it instead: everything that it influenced
+    /// Show what depends on the place instead: everything that it influenced
     #[arg(long)]
     forward: bool,
     /// Show only what also depends on this other place, that is, how it influenced --at; not with
@@ -187,7 +187,7 @@ impl Arguments {
         }
         if self.at.is_none() && !self.trap {
             bail!(
-                "choose what to slice: an execution of a place with --at, what killed the \
+                "choose what to slice: an execution of a place with --at, what ended the \
                  program with --trap, or a kept slice with --saved"
             );
         }

@@ -16,7 +16,7 @@ use crate::output::tell;
 use crate::progress::Terminal;
 use crate::signals::StopFlag;
 
-/// Remove from a recording what can be built again
+/// Remove from a recording the data that can be rebuilt
 ///
 /// It removes counts, path, values, snapshots and simulations, and keeps the program, its input and
 /// how the run ended. The next question builds what it needs again, for the whole run, even if

@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     /// Show only the number of times at which the condition holds
     #[arg(long, requires = "condition")]
     count: bool,
-    /// Show only these executions of each statement: A..B, K, last, or t=T for all from block T on
-    /// [default: all]
+    /// Show only these executions of each statement: A..B, K, last, or t=T for all executions from
+    /// block T on [default: all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
     /// Summarise the values instead: number, number of different values, smallest, largest

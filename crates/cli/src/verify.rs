@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// Only read the file; neither re-execute the recording nor follow its values
     #[arg(long)]
     no_execute: bool,
-    /// Write a copy with everything that is intact, list what is not, and check the copy
+    /// Write a copy with all intact data, list the damaged data, and check the copy
     #[arg(long, requires = "output")]
     repair: bool,
     /// Write the repaired copy to this file

@@ -17,8 +17,8 @@ use crate::lens;
 /// started. It is a chain, not a slice. Moves through locals, memory, copies, arguments and results
 /// take one line. At a computation it shows the operands with their values, and follows one of
 /// them: the nearest operand that leads to program input, or otherwise the operand that was
-/// computed first. Constants are skipped. The report lists how to ask about the others, and folds
-/// what repeats.
+/// computed first. Constants are skipped. The report shows how to ask about the other operands, and
+/// folds repeated steps.
 ///
 /// If the run failed, no option is needed: the explanation is then that of --trap.
 ///
@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     /// If the printed byte is a digit of a number, explain only the digit
     #[arg(long, requires = "printed")]
     digit: bool,
-    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that
+    /// Explain what ended the program: the operand that trapped, the exit code, or the branch that
     /// led to the end
     #[arg(long, group = "about")]
     trap: bool,
