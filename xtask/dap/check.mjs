@@ -1,4 +1,4 @@
-// node check.mjs AFTERIMAGE PROGRAM.wasm SOURCE LINE: debugs a program with the client that the protocol's authors test adapters with, and checks every message against the protocol's types.
+// node check.mjs AFTERIMAGE PROGRAM.wasm SOURCE LINE: debugs a program with the protocol authors' test client, and checks every message against the protocol's types.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { schemas } from "./schemas.mjs";
@@ -26,7 +26,7 @@ await client.start();
 const run = { program, args: ["12"], code: "mine" };
 const stopped = (reason, at) => client.assertStoppedLocation(reason, at ?? {});
 const there = { path: source, line };
-// Launching, a breakpoint, and stopping there.
+// Launch the program, set a breakpoint, and stop at it.
 await client.hitBreakpoint(run, there);
 const { body: trace } = await client.stackTraceRequest({ threadId: 1 });
 assert.equal(trace.stackFrames[0].line, line);

@@ -1,4 +1,4 @@
-// node measure.mjs AFTERIMAGE RECORDING SOURCE LINE CONDITION VARIABLE LINE-OF-VARIABLE: how long a client waits, request by request.
+// node measure.mjs AFTERIMAGE RECORDING SOURCE LINE CONDITION VARIABLE LINE-OF-VARIABLE: measures how long a client waits for each kind of request.
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);

@@ -1,4 +1,4 @@
-// The protocol's types, from its TypeScript declarations, as JSON schemas: what checks a message.
+// Converts the protocol's TypeScript declarations to JSON schemas, and checks messages against them.
 import { createRequire } from "node:module";
 import { createGenerator } from "ts-json-schema-generator";
 
@@ -11,12 +11,12 @@ export function schemas() {
   const ajv = new Ajv({ strict: false, allErrors: true });
   ajv.addSchema(schema, "dap");
   const names = new Map(Object.keys(schema.definitions).map((name) => [name.toLowerCase(), name]));
-  // Null if a message is as its type says, or what is wrong.
+  // Returns null if a message matches its type, and otherwise a description of the fault.
   return (message) => {
     const kind = { response: "Response", event: "Event", request: "Request" }[message.type];
     const own = (message.command ?? message.event) + kind;
     const known = names.get(`debugprotocol.${own}`.toLowerCase());
-    // Requests of our own have no type; a failure has the one of all errors.
+    // The protocol has no types for our own requests. All failures have the same type.
     const name = message.success === false ? "DebugProtocol.ErrorResponse" : known ?? `DebugProtocol.${kind}`;
     const validate = ajv.getSchema(`dap#/definitions/${name}`);
     return validate(message) ? null : `${name}: ${ajv.errorsText(validate.errors)}`;

@@ -1,10 +1,10 @@
 /**
- * Opens the page of a recording that holds nothing but its log, and prints when each part had its first answer, as rows of a Markdown table. Nothing is built
- * beforehand: each question builds what it needs, and the others go on meanwhile.
+ * Opens the page of a recording that contains only its log, and prints when each part had its first answer, as rows of a Markdown table. Nothing is built
+ * beforehand. Each question builds the data that it needs, without delaying other questions.
  *
  *     node bare.mjs URL CHROMIUM STARTED
  *
- * STARTED is how long the server took to print its address, in milliseconds.
+ * STARTED is the time in milliseconds that the server took to print its address.
  */
 import { end, open, settled, start, wrong } from "./driver.mjs";
 
@@ -13,7 +13,7 @@ const browser = await start(executablePath);
 const rows = [];
 const row = (what, ms) => rows.push(`| ${what} | ${(ms / 1000).toFixed(1)} s |`);
 
-/** Waits for an element of a part of the page, and gives when it came by the page's clock. A failure to answer is shown as it is. */
+/** Waits for an element in a part of the page, and returns the time at which it appeared, by the page's clock. A failure to answer counts as a fault. */
 async function seen(page, part, what) {
   const failures = `${part} .failed`;
   await page.waitForSelector(`${part} ${what}, ${failures}`, { timeout: 600_000 });
@@ -26,7 +26,7 @@ const page = await open(browser, url, { until: ".part-ended .card" });
 row("the address is printed", Number(started));
 row("page usable: how the run ended", await page.evaluate(() => window.usable));
 
-/** Goes somewhere, and takes the time until an element is there. */
+/** Goes to an address of the page, and measures the time until an element appears. */
 async function first(kind, where, part, what) {
   const begun = await page.evaluate((where) => { location.hash = where; return performance.now(); }, where);
   row(kind, (await seen(page, part, what)) - begun);

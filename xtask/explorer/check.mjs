@@ -1,6 +1,6 @@
 /**
- * Opens each view of the explorer's page in a browser, clicks through it, and says what is wrong: errors in the console, what axe-core finds serious, text that became
- * markup. Prints how long clicks take until the page is painted again.
+ * Opens each view of the explorer's page in a browser, clicks through it, and reports faults: errors in the console, serious findings of axe-core, and text that became
+ * markup. Prints the time from each click until the page is painted again.
  *
  *     node check.mjs URL URL_OF_HOSTILE_NAMES CHROMIUM FOLDER_FOR_PICTURES
  */
@@ -13,7 +13,7 @@ const timed = (page, what, act) => times.of(page, what, act);
 const look = (page, name) => look_(page, pictures, name);
 const open = (theme, width, height) => open_(browser, url, { theme, width, height });
 
-/** All views, as somebody clicks through them. */
+/** Clicks through all views, as a user would. */
 async function walk(theme, width, height) {
   const page = await open(theme, width, height);
   const name = (what) => `${what}-${theme}-${width}`;
@@ -21,11 +21,11 @@ async function walk(theme, width, height) {
   await look(page, name("overview"));
   if (await page.evaluate(() => document.querySelectorAll(".printed img, .printed script, table img").length)) wrong.push("text of the program became markup");
 
-  // From a byte of the output to where it came from, and on to the source.
+  // Go from a byte of the output to its origin, and from there to the source.
   await page.locator(".printed .line", { hasText: "total" }).first().locator("[data-unit]").nth(8).click();
   await timed(page, "why of a printed byte", () => page.locator(".chosen button", { hasText: "Why?" }).click());
   await look(page, name("why-output"));
-  // What the chain does not follow can be followed.
+  // Follow an operand that the chain did not follow.
   await timed(page, "an operand", () => page.locator("button.operand").first().click());
   await look(page, name("operand"));
   await page.goBack();
@@ -33,7 +33,7 @@ async function walk(theme, width, height) {
   await timed(page, "a step of why", () => page.locator(".chain .place").first().click());
   await look(page, name("source"));
 
-  // A line, its executions, steps from one to the next.
+  // Find a line, and step through its executions.
   await timed(page, "search", async () => {
     await page.keyboard.press("/");
     await page.keyboard.type("bank.rs:25#9");
@@ -45,7 +45,7 @@ async function walk(theme, width, height) {
   await look(page, name("moves"));
   await page.locator("#moment strong").waitFor();
 
-  // A value beside the source: where it came from, what it held, who used it.
+  // Show the origin, the history and the uses of a value beside the source.
   await timed(page, "go to a moment", () => page.evaluate(() => { location.hash = "#view=source&at=bank.rs%3A25%2311"; }));
   await page.waitForSelector(".row.here");
   await timed(page, "why of a variable", () => page.locator(".variables .value button").last().click());
@@ -58,7 +58,7 @@ async function walk(theme, width, height) {
   await page.locator(".choice button", { hasText: "Origin" }).click();
   await settled(page);
 
-  // Why a line did not run.
+  // Show why a line did not run.
   await nav("source");
   await settled(page);
   await page.evaluate(() => { location.hash = `${location.hash}&file=${encodeURIComponent([...document.querySelectorAll("[data-file]")].find((one) => one.dataset.file.endsWith("bank.rs")).dataset.file)}&line=29`; });
@@ -66,7 +66,7 @@ async function walk(theme, width, height) {
   await timed(page, "why not", () => page.locator(".row.never .whynot").first().click());
   await look(page, name("why-not"));
 
-  // Instructions instead of source.
+  // Show instructions instead of source.
   await nav("source");
   await settled(page);
   await timed(page, "instructions", () => page.locator("button", { hasText: "Instructions" }).click());
@@ -74,7 +74,7 @@ async function walk(theme, width, height) {
   await look(page, name("instructions"));
   await page.locator(".title button", { hasText: "Source" }).click();
 
-  // Memory, and who wrote it.
+  // Show memory, with its writers.
   await nav("source");
   await settled(page);
   await timed(page, "memory", () => page.locator("#dock .choice button", { hasText: "Memory" }).click());
@@ -82,7 +82,7 @@ async function walk(theme, width, height) {
   await look(page, name("memory"));
   await page.locator("#dock .choice button", { hasText: "Variables" }).click();
 
-  // Calls over time: a range, which the source counts.
+  // Select a range in the timeline, and show the source with the counts of this range.
   await timed(page, "timeline", () => nav("timeline"));
   await page.waitForSelector(".tracks canvas");
   const box = await page.locator(".tracks canvas").boundingBox();
@@ -99,7 +99,7 @@ async function walk(theme, width, height) {
   await look(page, name("why-not-range"));
   await page.goBack();
   await settled(page);
-  // The graph and the paths of that range, and Back to the source.
+  // Show the control flow, the paths and the calls of the range. Then go back to the source.
   await nav("function");
   await page.waitForSelector(".cfg");
   if (!await page.locator(".note", { hasText: "Counts from t=" }).count()) wrong.push(`${name("function-range")}: the graph does not say which range it counts`);
@@ -121,7 +121,7 @@ async function walk(theme, width, height) {
   await page.waitForSelector(".under > button");
   await page.locator(".under > button").click();
 
-  // A function.
+  // Show a function.
   await page.evaluate(() => { location.hash = `${location.hash.replace(/&(fn|file|line)=[^&]*/g, "")}&view=function&fn=transfer`.replace("view=source&", ""); });
   await page.waitForSelector(".cfg");
   await look(page, name("function"));
@@ -136,14 +136,14 @@ async function walk(theme, width, height) {
     await look(page, name(part.toLowerCase()));
   }
 
-  // Search by a condition.
+  // Search with a condition.
   await page.keyboard.press("/");
   await page.keyboard.type("bank.rs:25 where fee > 5");
   await page.locator(".search li", { hasText: "bank.rs:25#" }).first().waitFor();
   await look(page, name("search"));
   await page.keyboard.press("Escape");
 
-  // A note, help, the address.
+  // Write a note, open the help, and copy the link.
   await page.keyboard.press("b");
   await page.waitForSelector(".write input");
   await look(page, name("note"));
@@ -166,7 +166,7 @@ async function walk(theme, width, height) {
   await page.context().close();
 }
 
-/** The user's own code comes first; library code is folded, and a click unfolds it. */
+/** Checks that only the user's own code is shown at first, and that a click shows folded library code. */
 async function own() {
   const page = await open("light", 1280, 800);
   const is = (/** @type {string} */ name) => /^(<?(std|core|alloc)::|_start|__)/.test(name);
@@ -181,7 +181,7 @@ async function own() {
   await page.waitForSelector(".function .list");
   await mine("functions", listed, async () => { await whose("All")(); return listed(); });
   await look(page, "own-functions");
-  // The bars are drawn on a canvas: what it draws is in the answer.
+  // The bars are drawn on a canvas, so read their names from the server's answer.
   const drawn = page.waitForResponse((answer) => answer.url().includes("format=perfetto"));
   await page.locator('#nav a[href*="view=timeline"]').click();
   const bars = async (answer) => JSON.parse(await (await answer).text()).traceEvents.filter((event) => event.ph === "B").map((event) => event.name);
@@ -189,7 +189,7 @@ async function own() {
   await look(page, "own-timeline");
   const more = page.waitForResponse((answer) => answer.url().includes("format=perfetto"));
   await mine("timeline", async () => few, async () => { await whose("All")(); return bars(more); });
-  // A printed digit comes through the library that prints: those steps are one line, which unfolds.
+  // The value of a printed digit passes through library code. The chain folds these steps into one line, which a click unfolds.
   await page.evaluate(() => { location.hash = "#view=why&about=stdout:60"; });
   await page.waitForSelector(".chain .unfold");
   await settled(page);
@@ -202,7 +202,7 @@ async function own() {
   await page.context().close();
 }
 
-/** Names and output of a program that try to be more than text, in every view. */
+/** Checks that names and output with markup stay text in every view. */
 async function hostile() {
   const page = await open_(browser, hostileUrl, {});
   const views = ["#view=overview", "#view=function", "#view=source&at=50%25", "#view=source&code=wat&at=50%25", "#view=timeline&at=50%25", "#view=why&about=stdout:5", "#view=notes"];
@@ -228,7 +228,7 @@ async function hostile() {
   await page.context().close();
 }
 
-/** Counts have all their digits, and everything that is said of a line can be seen. */
+/** Checks that counts have all their digits, and that all information about a line is visible. */
 async function exact(width, height) {
   const page = await open("light", width, height);
   const at = `${width} pixels`;
@@ -242,7 +242,7 @@ async function exact(width, height) {
   if (outside.length) wrong.push(`${at}: values lie outside of the pane: ${outside}`);
   const here = page.locator(".row.below .value");
   if (!(await here.allInnerTexts()).some((text) => text.includes("fee"))) wrong.push(`${at}: the value of fee is not below its line`);
-  // Whoever sees a variable sees its type.
+  // The type of each variable must be visible.
   const types = await page.locator(".variables .type").allInnerTexts();
   if (!types.includes("i64") || !types.includes("usize")) wrong.push(`${at}: the types of variables are not shown: ${types}`);
   const counts = await page.evaluate(async () => {
@@ -252,7 +252,7 @@ async function exact(width, height) {
     return shown.filter(([id, text]) => { const count = lines.find((line) => `line-${line.line}` === id).count; return text.replaceAll(",", "") !== (count ? String(count) : ""); });
   });
   if (counts.length) wrong.push(`${at}: counts are not exact: ${counts}`);
-  // The keys ask about the variable that has the focus.
+  // The keys must ask about the variable that has the focus.
   await page.keyboard.press("v");
   await page.keyboard.press("ArrowDown");
   const chosen = await page.evaluate(() => document.activeElement?.closest("[data-variable]")?.dataset.variable);
@@ -265,7 +265,7 @@ async function exact(width, height) {
   await page.locator('#nav a[href*="view=overview"]').click();
   await page.waitForSelector(".part-output .answered");
   if (!(await page.locator(".part-output .answered code").innerText()).startsWith("afterimage info --output")) wrong.push(`${at}: the output does not say which command repeats it`);
-  // Names are as people write them.
+  // Names must be in the form in which people write them.
   const names = await page.evaluate(async () => (await (await fetch("api/names")).json()).names);
   const [whole, short] = Object.entries(names).find(([name]) => name.includes(" as core::")) ?? [];
   await page.evaluate(() => { location.hash = "#view=function"; });
@@ -276,7 +276,7 @@ async function exact(width, height) {
   await page.context().close();
 }
 
-/** From a wrong byte of output to the line that is to blame, with the keyboard alone. */
+/** Goes from a wrong byte of the output to the line at fault, with the keyboard alone. */
 async function keyboard() {
   const page = await open("light", 1280, 800);
   await page.keyboard.press("o");
@@ -287,7 +287,7 @@ async function keyboard() {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".chain .place");
   await settled(page);
-  // The first step of the user's own; those before it are in the library that prints.
+  // Go to the first step in the user's own code. The steps before it are in the library that prints.
   do await page.keyboard.press("ArrowDown"); while (await page.evaluate(() => document.activeElement?.matches(".unfold")));
   await page.keyboard.press("Enter");
   await page.waitForSelector(".row.here");
@@ -304,7 +304,7 @@ async function keyboard() {
 }
 
 for (const theme of ["light", "dark"]) for (const [width, height] of [[1280, 800], [800, 900]]) await walk(theme, width, height);
-// 1280 by 800 pixels, twice as large: half as much room.
+// This is the size of a window of 1280 by 800 pixels at a zoom of 200 %.
 await walk("light", 640, 400);
 await own();
 await hostile();

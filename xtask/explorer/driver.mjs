@@ -1,21 +1,21 @@
-/** A browser with the explorer's page: opens it, waits for it, and measures from an input to paint. */
+/** Opens the explorer's page in a browser, waits for it, and measures the time from an input until the page is painted. */
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 
-// The packages are where the command that starts this is run.
+// The packages are in the current folder.
 const require = createRequire(`${process.cwd()}/`);
 const { chromium } = require("playwright-core");
 const axe = require.resolve("axe-core/axe.min.js");
 
-/** What is wrong, in words. */
+/** Descriptions of the faults found so far. */
 export const wrong = [];
 
 /** Starts Chromium. @param {string} executablePath */
 export const start = (executablePath) => chromium.launch({ executablePath, args: ["--no-sandbox"] });
 
 /**
- * Runs in the page before its own scripts. Remembers when the page first said how the run ended, when the last input came, and when its answers were painted: right
- * after the first of six frames in which nothing waits, because an answer may lead to the next question.
+ * Runs in the page before the page's own scripts. Stores when the page first showed how the run ended, when the last input came, and when the answers to it were
+ * painted. The answers count as painted after the first of six consecutive frames in which nothing waits, because an answer may lead to another question.
  */
 function remember() {
   const look = () => {
@@ -41,7 +41,7 @@ function remember() {
 }
 
 /**
- * Opens the page. Errors in its console, dialogs and requests to elsewhere are wrong.
+ * Opens the page. Errors in its console, dialogs, and requests to other addresses count as faults.
  * @param {any} browser @param {string} url
  */
 export async function open(browser, url, { theme = "light", width = 1280, height = 800, hash = "", until = "" } = {}) {
@@ -53,7 +53,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   page.on("pageerror", (error) => wrong.push(`${theme} ${width}: ${error.stack}`));
   page.on("dialog", (dialog) => { wrong.push(`a dialog was opened: ${dialog.message()}`); void dialog.dismiss(); });
   page.on("request", (request) => { if (!request.url().startsWith(url)) wrong.push(`something else is loaded: ${request.url()}`); });
-  // For whoever changes the page: its files come from this folder, so that nothing has to be built.
+  // A developer of the page can serve its files from this folder, so that nothing has to be built.
   const folder = process.env.EXPLORER_ASSETS;
   if (folder) await page.route(/\.(js|css)$/, (route) => route.fulfill({ path: `${folder}/${route.request().url().split("/").pop()}` }));
   await page.goto(url + hash);
@@ -61,7 +61,7 @@ export async function open(browser, url, { theme = "light", width = 1280, height
   return page;
 }
 
-/** Waits until nothing has waited for six frames. Gives when the first of them was painted, by the page's clock. */
+/** Waits for six consecutive frames in which nothing waits. Returns the time at which the first of them was painted, by the page's clock. */
 export async function settled(page) {
   return page.evaluate(() => new Promise((done) => {
     let [calm, painted] = [0, 0];
@@ -75,12 +75,12 @@ export async function settled(page) {
   }));
 }
 
-/** Times of each kind of click, in milliseconds. */
+/** The times of each kind of click, in milliseconds. */
 export class Times {
   /** @type {Map<string, number[]>} */
   kinds = new Map();
 
-  /** Does something, and takes the time from its last input until the page is painted. */
+  /** Performs an action, and measures the time from its last input until the page is painted. */
   async of(page, kind, act) {
     await act();
     await settled(page);
@@ -96,7 +96,7 @@ export class Times {
   all() { return [...this.kinds.values()].flat(); }
 }
 
-/** A part of values from the least on: 0.5 is the median. @param {number[]} values @param {number} share */
+/** Returns a quantile of values, such as the median for 0.5. @param {number[]} values @param {number} share */
 export function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)];
@@ -104,7 +104,7 @@ export function quantile(values, share) {
 
 const known = new Set();
 
-/** Takes a picture, and looks for errors, for what is too wide, and for what axe-core finds serious. */
+/** Takes a picture, and looks for errors, for tables and pages that are too wide, and for serious findings of axe-core. */
 export async function look(page, folder, name) {
   mkdirSync(folder, { recursive: true });
   await settled(page);
@@ -112,11 +112,11 @@ export async function look(page, folder, name) {
   if (failed.length) wrong.push(`${name}: ${failed.join("; ")}`);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth + 1);
   if (wide) wrong.push(`${name}: the page is wider than the window`);
-  // What is wider than its box must wrap: a table that can only be scrolled hides its last column.
+  // A table that is wider than its box hides its last column until it is scrolled, so its text must wrap.
   const cut = await page.evaluate(() => [...document.querySelectorAll("main table.list")].filter((one) => one.offsetParent && one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1).map((one) => one.tHead?.textContent ?? one.textContent.slice(0, 60)));
   if (cut.length) wrong.push(`${name}: tables are wider than their boxes: ${cut.join("; ")}`);
   await page.screenshot({ path: `${folder}/${name}.png` });
-  // The policy of the page allows no foreign script: axe-core is put in beside it.
+  // The page's policy allows no foreign scripts, so `open` adds axe-core before the page's own scripts.
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   for (const one of found.violations.filter((one) => ["serious", "critical"].includes(one.impact))) {
     const text = `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ")}`;
@@ -125,7 +125,7 @@ export async function look(page, folder, name) {
   }
 }
 
-/** Says what is wrong, and ends. */
+/** Prints the faults, and ends the process with an error if there are any. */
 export function end() {
   if (wrong.length) {
     console.log(`\n${wrong.length} wrong:`);

@@ -1,5 +1,5 @@
 /**
- * Clicks through all views at random moments of a run, and prints how long it takes from an input until the page is painted, as rows of a Markdown table. No click
+ * Clicks through all views at random moments of a run, and prints the times from an input until the page is painted, as rows of a Markdown table. No click
  * is repeated, because the server and the page keep their answers.
  *
  *     node measure.mjs URL CHROMIUM ROUNDS
@@ -13,7 +13,7 @@ const complete = await settled(page);
 const usable = await page.evaluate(() => window.usable);
 const times = new Times();
 
-/** The same numbers each time. */
+/** The seed of the pseudorandom numbers, which are the same in each run of this script. */
 let seed = 20_260_101;
 const random = (below) => {
   seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
@@ -25,7 +25,7 @@ const nav = (view) => page.locator(`#nav a[href*="view=${view}"]`).click();
 const press = (key) => () => page.keyboard.press(key);
 const has = (what) => page.locator(what).count();
 
-/** Lines of the user's own code that ran, and functions. */
+/** The executed lines of the user's own code, and the executed functions. */
 const [lines, functions] = await page.evaluate(async () => {
   const ask = async (question) => (await fetch(`api/${question}`)).json();
   const own = (await ask("files")).files.filter((file) => !file.library && file.executed).slice(0, 12);
@@ -54,7 +54,7 @@ for (let round = 0; round < Number(rounds); round += 1) {
   await settled(page);
   await timed("Source: go to a moment", () => hash({ view: "source", at: `${line.place}#${1 + random(line.count)}`, file: "", line: "" }));
   for (const key of ["n", "s", "N", "S", "f", "n", "F"]) await timed("Step: by line, into, over and out", press(key));
-  // A person looks at the page before the next step, and the page asks ahead meanwhile.
+  // A user looks at the page before the next step. Meanwhile, the page asks in advance about the next moments.
   for (const key of ["n", "n", "n", "N", "N", "s"]) {
     await page.waitForTimeout(400);
     await timed("Step: by line, 0.4 s after the last", press(key));

@@ -1,5 +1,5 @@
 /**
- * Checks the state and the moves on the page: variables that hide others, writes in callers, conditions, and a program without lines.
+ * Checks the state and the moves on the page. The cases are variables that hide others, writes in callers, conditions, and a program without lines.
  *
  *     node moments.mjs URL_OF_SCOPES URL_OF_FIB CHROMIUM FOLDER_FOR_PICTURES
  */
@@ -8,7 +8,7 @@ import { end, look, open, settled, start, wrong } from "./driver.mjs";
 const [url, plainUrl, executablePath, pictures] = process.argv.slice(2);
 const browser = await start(executablePath);
 
-/** Goes to an address, and removes the last message. */
+/** Removes the last message, and goes to an address of the page. */
 async function visit(page, hash) {
   await page.evaluate((hash) => { document.getElementById("said")?.remove(); location.hash = hash; }, hash);
   await settled(page);
@@ -27,7 +27,7 @@ async function steps(page, keys, moments) {
 }
 const at = (moment, more = "") => `#view=source&at=${encodeURIComponent(moment)}${more}`;
 
-/** A question names a variable, so the page asks none about a variable that another one hides. */
+/** Checks that hidden variables have no buttons, because a question can name only the variable that hides them. */
 async function hidden(page) {
   await visit(page, at("scopes.rs:14#1"));
   const rows = await page.locator("table.variables tr").evaluateAll((all) => all.map((row) => ({ name: row.querySelector("th").firstChild.textContent, value: row.querySelector(".value").textContent, buttons: row.querySelectorAll("button").length })));
@@ -38,9 +38,9 @@ async function hidden(page) {
   await look(page, pictures, "hidden");
 }
 
-/** Writes are those of the variable of the chosen activation. */
+/** Checks that the buttons for writes refer to the variable of the chosen activation. */
 async function writes(page) {
-  // main's n is written in work, which has an n of its own.
+  // `work` writes the variable n of `main`, and has its own variable n.
   await visit(page, at("scopes.rs:17#2", "&frame=1"));
   const { address } = await page.evaluate(async () => {
     const { frames } = await (await fetch("api/state?at=scopes.rs:17%232&depth=1")).json();
@@ -54,7 +54,7 @@ async function writes(page) {
     const { t, offset } = await page.evaluate(async (at) => (await fetch(`api/moment?at=${encodeURIComponent(at)}`)).json(), await moment(page));
     same(`${title} write of n in the caller`, `${t} ${offset}`, `${expected.t} ${expected.offset}`);
   }
-  // From right before a write, the next one is the one after.
+  // If the moment is right before a write, `w` must go to the write after it.
   await visit(page, at("scopes.rs:32#5", "&about=var:sum"));
   const seen = [];
   for (let press = 0; press < 3; press += 1) {
@@ -65,7 +65,7 @@ async function writes(page) {
   if (new Set(seen).size < 3 || await said(page)) wrong.push(`w stays at one write: ${seen} ${await said(page)}`);
 }
 
-/** A condition that is unknown is not one that never holds. */
+/** Checks that the page distinguishes an unknown condition from a condition that never holds. */
 async function conditions(page) {
   const where = async (text, key) => {
     await page.locator("input.where").fill(text);
@@ -88,7 +88,7 @@ async function conditions(page) {
   await page.keyboard.press("Escape");
 }
 
-/** Of many arrivals, the history shows those around the moment, and all that it counts. */
+/** Checks that the history of a line with many arrivals shows the arrivals around the moment, and the number of all arrivals. */
 async function history(page) {
   await visit(page, "#view=why&about=var:sum&at=scopes.rs%3A32%23110000");
   await page.locator(".choice button", { hasText: "History" }).click();
@@ -100,7 +100,7 @@ async function history(page) {
   await page.locator(".choice button", { hasText: "Origin" }).click();
 }
 
-/** All activations can be reached, and the variables of the whole run. */
+/** Checks that all activations of a deep stack, and all global variables, can be reached. */
 async function whole(page) {
   await visit(page, at("scopes.rs:24#300"));
   while (await page.locator(".deeper").count()) {
@@ -115,7 +115,7 @@ async function whole(page) {
   has("its origin", await page.locator(".why .chain").innerText(), "scopes.rs:16");
 }
 
-/** Moves wait for each other: keys that are pressed at once lead as far as keys that are pressed slowly. */
+/** Checks that moves wait for each other, so that keys pressed quickly lead to the same moment as keys pressed slowly. */
 async function fast(page) {
   const keys = ["n", "n", "s", "n", "n", "N"];
   await visit(page, at("scopes.rs:33#5"));
@@ -130,7 +130,7 @@ async function fast(page) {
   same("six keys at once", await moment(page), slowly);
 }
 
-/** A range lists the user's own functions, and a range that is refused leaves no counts of another one. */
+/** Checks that a range lists the user's own functions, and that no counts of an earlier range remain after a range is refused. */
 async function ranges(page) {
   for (const [view, list] of [["overview", ".part-hot"], ["timeline", ".timeline"], ["function", ".function"]]) {
     await visit(page, `#view=${view}&from=20&to=2000`);
@@ -144,13 +144,13 @@ async function ranges(page) {
   await visit(page, "#view=source&from=2000&to=20");
   has("a range that ends before it begins", await page.locator(".source").innerText(), "No answer");
   if (await page.locator(".tag.range").count()) wrong.push("a refused range leaves the counts of another one");
-  // A file without text shows its own lines.
+  // A file without text must show its lines, not the instructions of a function.
   const file = await page.evaluate(async () => (await (await fetch("api/files")).json()).files.find((one) => one.library && one.executed).file);
   await visit(page, `#view=source&file=${encodeURIComponent(file)}`);
   if (await page.locator(".tag", { hasText: "instructions" }).count()) wrong.push("a file without text shows the instructions of a function");
 }
 
-/** The button of a long line that never ran does not cover the line. */
+/** Checks that the button of a long line that never ran does not cover the line's text. */
 async function never(page) {
   await visit(page, at("scopes.rs:33#1"));
   const row = page.locator(".row.never", { hasText: "a line that never runs" });
@@ -161,7 +161,7 @@ async function never(page) {
   has("why a line did not run", await page.locator(".why").innerText(), "This branch was executed 1 time and never went there");
 }
 
-/** Without lines, the moves are by statement, and each local can be asked about. */
+/** Checks a program without line tables: moves go by statement, and questions about each local are possible. */
 async function withoutLines() {
   const page = await open(browser, plainUrl, { hash: at("@0x37#1") });
   await settled(page);

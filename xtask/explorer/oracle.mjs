@@ -1,9 +1,9 @@
 /**
- * Clicks at random, and compares the numbers and values that the page then shows with the JSON of the command that the page names for them.
+ * Clicks at random. After each click, compares the numbers and values on the page with the JSON of the command that the page names.
  *
  *     node oracle.mjs URL CHROMIUM CLICKS TOOL FOLDER
  *
- * The commands are run in FOLDER, where the recording is.
+ * The commands run in FOLDER, which contains the recording.
  */
 import { spawnSync } from "node:child_process";
 import { end, open, settled, start, wrong } from "./driver.mjs";
@@ -12,13 +12,13 @@ const [url, executablePath, clicks, tool, folder] = process.argv.slice(2);
 const browser = await start(executablePath);
 
 let seed = 11;
-/** The same numbers each time. */
+/** Returns pseudorandom numbers, which are the same in each run of this script. */
 const random = (below) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor((seed / 2147483648) * below); };
 const one = (all) => all[random(all.length)];
 
 /** @type {Map<string, any[]>} */
 const known = new Map();
-/** What a command of the page writes as JSON, line by line. */
+/** Returns the JSON that a command named on the page writes, as one value per line. */
 function json(command) {
   let rows = known.get(command);
   if (!rows) {
@@ -33,13 +33,13 @@ function json(command) {
 
 const number = (text) => Number(text.replaceAll(",", ""));
 let compared = 0;
-/** Compares what is shown with what it should be. */
+/** Compares a value on the page with the expected value. */
 function same(what, shown, expected) {
   compared += 1;
   if (shown !== expected) wrong.push(`${what}: the page shows ${shown}, the command says ${expected}`);
 }
 
-/** Whether the command line refuses the question in the same words, because the moment is at an instruction without a value of its own. */
+/** Whether the command line refuses the question in the same words, because the instruction at the moment has no value. */
 function isRefused(hash, shown, file) {
   const asked = new URLSearchParams(hash.slice(1));
   if (asked.get("view") !== "why" || !asked.get("at")) return false;
@@ -50,14 +50,14 @@ function isRefused(hash, shown, file) {
   return true;
 }
 
-/** All texts in a document. */
+/** Returns all strings in a JSON document. */
 function texts(value, into = new Set()) {
   if (typeof value === "string") into.add(value);
   else if (value && typeof value === "object") for (const inner of Object.values(value)) texts(inner, into);
   return into;
 }
 
-/** Compares what the page shows. */
+/** Compares everything that the page shows with the commands' JSON. */
 async function compare(page) {
   const shown = await page.evaluate(() => {
     const texts = (what, within = document) => [...within.querySelectorAll(what)].map((one) => one.textContent);
@@ -85,9 +85,9 @@ async function compare(page) {
   }
   if (shown.state && shown.frame !== null) {
     const { frames } = json(shown.state)[0];
-    // Variables that the compiler removed come last.
+    // The page shows variables that the compiler removed last.
     const isGone = (one) => Number(!one.value && Boolean(one.unavailable?.startsWith("optimised out")));
-    // A frame of an inlined function has the variables in the scope of its call.
+    // The frame of an inlined function shows the variables in the scope of the inlined call.
     const [of, calls = "0"] = shown.frame.split(".");
     const activation = frames.find((one) => String(one.number) === of);
     const variables = (activation?.variables ?? []).filter((one) => (one.calls ?? 0) === Number(calls)).sort((one, other) => isGone(one) - isGone(other));
@@ -141,11 +141,11 @@ const moment = () => {
   return `${place}#${1 + random(line.count)}`;
 };
 const click = async (what) => { const all = page.locator(what).filter({ visible: true }); const many = await all.count(); if (many) await all.nth(random(many)).click({ timeout: 5000 }); };
-/** A move, in the source: elsewhere the variable that is asked about may not be known. */
+/** Presses a key for a move, in the source view, because other views may not know the variable in question. */
 const step = async (keys) => { await page.keyboard.press("2"); await settled(page); await page.keyboard.press(one(keys)); };
 const acts = [
   () => hash({ view: "source", at: moment() }),
-  // Without line tables, the moves are by statement.
+  // Without line tables, moves go by statement.
   () => step(["n", "s", "f", "N", "S", "F", "c", "C", "u", "d"]),
   () => step(["n", "s", "c", "N"]),
   () => click("table.variables .value button.link"),

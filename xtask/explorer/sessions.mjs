@@ -1,5 +1,5 @@
 /**
- * The three sessions of docs/sessions, done in the page: each must come to the line that is to blame. Takes the pictures of docs/sessions/explorer.md on the way.
+ * Repeats the three sessions of docs/sessions in the page. Each must reach the line at fault. Also takes the pictures of docs/sessions/explorer.md.
  *
  *     node sessions.mjs CHROMIUM FOLDER_FOR_PICTURES NAME=URL …
  */
@@ -12,10 +12,10 @@ mkdirSync(folder, { recursive: true });
 const urls = new Map(served.map((one) => [one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]));
 const browser = await start(executablePath);
 
-/** The most bytes of a picture: they are kept in the repository. */
+/** The maximum size of a picture in bytes. The limit is low because the pictures are kept in the repository. */
 const MOST = 80_000;
 
-/** What somebody does in a page. */
+/** Performs a user's actions in a page. */
 class Hand {
   constructor(page, name) {
     this.page = page;
@@ -33,7 +33,7 @@ class Hand {
     await settled(this.page);
   }
 
-  /** Chooses a printed text's first byte. */
+  /** Chooses the first byte of a printed text. */
   async printed(line, text) {
     const units = this.page.locator(".printed .line", { hasText: line }).first().locator("[data-unit]");
     const all = (await units.allInnerTexts()).join("");
@@ -41,7 +41,7 @@ class Hand {
     await settled(this.page);
   }
 
-  /** Types into the search, and opens the first result that reads like this. */
+  /** Types into the search, and opens the first result that contains a text. */
   async search(words, result) {
     await this.page.keyboard.press("/");
     await this.page.keyboard.type(words);
@@ -49,7 +49,7 @@ class Hand {
     await settled(this.page);
   }
 
-  /** What must be seen. */
+  /** Checks that an element with a text is on the page. */
   async sees(what, text) {
     const seen = await this.page.locator(what, { hasText: text }).count();
     if (!seen) wrong.push(`${this.name}: ${text} is not seen in ${what}; the page is at ${await this.page.evaluate(() => location.hash)}`);
@@ -67,7 +67,7 @@ class Hand {
 }
 
 const sessions = {
-  /** A checksum that is wrong long before it is noticed. */
+  /** Repeats the session about a wrong checksum. */
   async bzip2(hand) {
     await hand.printed("status -4", "-4");
     await hand.click(".chosen button", "Why?");
@@ -80,13 +80,13 @@ const sessions = {
     await hand.click(".chain .place", "compress.c:607");
     await hand.sees(".row.here", ">> 30");
     await hand.picture("guilty");
-    // The variable is in a local of WebAssembly. The compiler gives the write the line of its first use.
+    // The variable is in a local of WebAssembly. The compiler gives its write the line of the variable's first use.
     await hand.page.evaluate(() => { location.hash = "#view=source&at=compress.c:201%231000&about=var:ll_i"; });
     await settled(hand.page);
     await hand.press("w");
     await hand.sees(".row.here", "if (yy[0] == ll_i)");
   },
-  /** A constant that a compiler takes for a smaller one. */
+  /** Repeats the session about a constant that a compiler takes for a smaller one. */
   async lua(hand) {
     await hand.printed("141", "141");
     await hand.click(".chosen button", "Why?");
@@ -102,7 +102,7 @@ const sessions = {
     await hand.sees(".chain", "lcode.c:661");
     await hand.picture("guilty");
   },
-  /** A branch that was not taken. */
+  /** Repeats the session about a branch that was not taken. */
   async markdown(hand) {
     await hand.search("table_head_bytes", "let end_ix = table_head_ix + table_head_bytes");
     await hand.sees(".row.never.on", "let end_ix = table_head_ix");
@@ -120,7 +120,7 @@ const sessions = {
     await hand.sees(".row.here", "start = scan_whitespace_no_nl");
     await hand.sees(".row .values", "start 10");
     await hand.picture("guilty");
-    // A function with more blocks than a picture shows has a table.
+    // A function with too many blocks for a picture is shown as a table.
     await hand.search("FirstPass::parse_block", "function");
     await hand.click(".title .choice button", "Control flow");
     await hand.click(".blocks .row button", "line");

@@ -1,13 +1,13 @@
-/** Makes a picture smaller: at most 256 colors, those that occur most. The page has few, and the edges of letters. */
+/** Makes a picture smaller by reducing it to its 256 most frequent colors. The page has few colors, apart from those at the edges of letters. */
 import { deflateSync, inflateSync } from "node:zlib";
 
-/** @param {Buffer} png 8 bits a channel, not interlaced, as Chromium writes it @returns {Buffer} */
+/** @param {Buffer} png 8 bits per channel, not interlaced, as Chromium writes it @returns {Buffer} */
 export function smaller(png) {
   const { width, height, channels, data } = read(png);
   const counts = new Map();
   const colors = new Uint32Array(width * height);
   for (let at = 0; at < colors.length; at += 1) {
-    // Two shades that differ in the lowest two bits look the same.
+    // Shades that differ only in their lowest two bits look the same.
     const [r, g, b] = [0, 1, 2].map((channel) => Math.min(255, (data[at * channels + channel] + 2) & ~3));
     colors[at] = (r << 16) | (g << 8) | b;
     counts.set(colors[at], (counts.get(colors[at]) ?? 0) + 1);
@@ -72,7 +72,7 @@ function paeth(left, up, corner) {
   return a <= b && a <= c ? left : b <= c ? up : corner;
 }
 
-/** The checksum of PNG. @param {Buffer} bytes */
+/** Computes PNG's checksum (CRC-32). @param {Buffer} bytes */
 function crc(bytes) {
   let sum = 0xffffffff;
   for (const byte of bytes) {

@@ -1,11 +1,11 @@
-// Opens files in speedscope's page: `node speedscope.mjs BROWSER PICTURE FILE…`. Prints each one's frames with their own and total weights, and takes a picture of the first.
+// Opens files in speedscope's page: `node speedscope.mjs BROWSER PICTURE FILE…`. Prints the frames of each file with their own and total weights, and takes a picture of the first file.
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 const [executablePath, picture, ...files] = process.argv.slice(2);
 const release = new URL("node_modules/speedscope/dist/release/", import.meta.url);
 const types = { css: "text/css", html: "text/html", js: "text/javascript", woff2: "font/woff2" };
-// The page keeps what it has opened to itself.
+// The page does not expose the profiles that it has opened, so store them in a global variable.
 const [loaded, shown] = ["this.setProfileGroup=n=>{", "this.setProfileGroup=n=>{globalThis.opened=n;"];
 let hooked = false;
 
@@ -48,7 +48,7 @@ try {
       }),
     );
     if (file === files[0]) {
-      // Its canvas is drawn in the frame after next.
+      // speedscope draws its canvas in the frame after next.
       await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
       await page.screenshot({ path: picture });
     }

@@ -1,4 +1,4 @@
-// Reads a trace with the engine of Chrome's DevTools: `node trace.mjs FILE`. Prints the number of slices and their own time by name.
+// Reads a trace with the trace engine of Chrome's DevTools: `node trace.mjs FILE`. Prints the number of slices and their own time by name.
 import { readFileSync } from "node:fs";
 import * as Trace from "@paulirish/trace_engine/models/trace/trace.js";
 
