@@ -8,11 +8,11 @@
 //!
 //! Damaged code must not be loaded either. Each file of code begins with a label and a digest of
 //! its name and code. We check the digest before the engine gets the code. A file that does not
-//! match is removed and the module is compiled again. The code is first read into memory, so the
-//! checked bytes are the loaded bytes.
+//! match is removed and the module is compiled again. The code is read into memory first, so the
+//! engine gets exactly the bytes that we checked.
 //!
-//! The folder that the user names may contain anything. Our files are in subfolders of our own, and
-//! we remove only files with our kind of name and our label.
+//! The folder that the user names may contain other files. Our files are in separate subfolders,
+//! and we remove only files whose names and labels show that they are ours.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -72,7 +72,7 @@ impl Cache {
         Self { folder: None }
     }
 
-    /// Returns a cache in subfolders of `folder`, which is created if needed. If a folder is not
+    /// Returns a cache in subfolders of `folder`. Creates the folders if needed. If a folder is not
     /// private, the cache keeps nothing.
     pub fn in_folder(folder: &Path) -> Self {
         Self {
@@ -99,8 +99,9 @@ impl Cache {
         Some(found?.counts)
     }
 
-    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. The placement
-    /// of counters then stays the same, so compiled code can be reused.
+    /// Keeps the counts of a run of a module, unless counts of an earlier run exist. Because later
+    /// runs do not replace the counts, the placement of counters stays the same, and compiled code
+    /// can be reused.
     pub(crate) fn keep_counts(&self, module: &[u8], counts: &CountsLens) {
         let keep = || {
             let path = self.own(&COUNTS)?.join(counts_key(module));

@@ -2,10 +2,10 @@
 //!
 //! Some of the engine's passes walk up the dominator tree from each instruction:
 //! `depth_of_block_in_gvn_map` in Cranelift's `EgraphPass`, and `dominates` in regalloc2. They take
-//! time proportional to operators times depth. Compiled code of real programs is broad and stays
-//! far below the limit here. In a function of 50,000 consecutive branches, however, each branch
-//! dominates all later branches. The rewriter takes other measures for large functions; see
-//! `hinges` and `carry` in `crates/rewrite`.
+//! time proportional to operators times depth. Functions of real programs have shallow dominator
+//! trees, and stay far below the limit defined here. In a function of 50,000 consecutive branches,
+//! however, each branch dominates all later branches. The rewriter takes other measures for large
+//! functions; see `hinges` and `carry` in `crates/rewrite`.
 
 use afterimage_graph::DominatorTree;
 use afterimage_ids::EntityRef;
@@ -55,7 +55,7 @@ fn cost(cfg: &Cfg) -> u64 {
     let blocks = cfg.blocks.keys().filter(|&block| tree.is_reachable(block));
     let mut blocks = Vec::from_iter(blocks.map(|block| (tree.preorder_interval(block), block)));
     blocks.sort_unstable();
-    // The preorder ends of the blocks that dominate the current block.
+    // For each block that dominates the current block, the last preorder number in its subtree.
     let mut way: Vec<u32> = Vec::new();
     let mut cost = 0;
     for ((first, last), block) in blocks {

@@ -1,7 +1,7 @@
 //! Declares the guest bytes that each WASI preview 1 function reads and writes.
 //!
-//! Comparing all of memory around every call would cost more than the call itself. A test compares
-//! all of memory and checks that no declaration is missing.
+//! Comparing all memory before and after every call would cost more than the call itself. A test
+//! makes this comparison, and checks that no declaration is missing.
 
 use afterimage_trace::{HostRead, RawValue};
 
@@ -201,7 +201,7 @@ pub(crate) fn targets(effects: &[Effect], args: &[RawValue], memory: &[u8], out:
     }
 }
 
-/// The facts, gathered before a call, that determine the bytes that the call may write.
+/// Facts gathered before a call. They determine the bytes that the call may write.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeCall<'t> {
     /// The vectors that the host may fill, from [`targets`].

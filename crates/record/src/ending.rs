@@ -122,7 +122,7 @@ pub(crate) struct Doubt {
 }
 
 impl Doubt {
-    /// Returns the best-known place of the trap while the operator is uncertain. The block of that
+    /// Returns the most likely place of the trap if the operator is uncertain. The block of that
     /// place is certain.
     pub(crate) fn known(&self) -> Option<Frame> {
         Some(Frame {
@@ -230,8 +230,9 @@ impl Outcome {
     /// The engine merges a load and the operator that takes its value into one instruction if
     /// nothing is between them. The engine reports the trap at that operator, or reports no place
     /// if the operator became several instructions. If the named operator cannot cause this trap,
-    /// the engine may have moved it, so its block does not show where the load is. The engine may
-    /// omit a store if a later store overwrites its bytes. The trap then occurs in the later store.
+    /// the engine may have moved the operator, so the operator's block need not contain the load.
+    /// The engine may omit a store if a later store overwrites its bytes. The trap then occurs in
+    /// the later store.
     pub(crate) fn in_doubt(
         &self,
         program: &Program,
@@ -369,7 +370,8 @@ impl Outcome {
         }
     }
 
-    /// Whether the run ended at an `unreachable`, of the guest or of a probe that stops the run.
+    /// Whether the run ended at an `unreachable`, either in the guest or in a probe that stops the
+    /// run.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -520,7 +522,7 @@ mod tests {
     use crate::RecordError;
 
     /// The engine omits the stack when memory runs out. A poll of the stop clock then looks like an
-    /// `unreachable` of the guest.
+    /// `unreachable` in the guest.
     #[test]
     fn a_trap_without_a_stack_is_refused() {
         let module = r#"(module (import "a" "f" (func)) (func unreachable))"#;

@@ -40,11 +40,11 @@ pub enum RecordError {
     /// The module starts with larger memories or tables than can be recorded.
     #[error("the program's {what} begin with {found} {unit}, but at most {most} can be recorded")]
     TooLarge {
-        /// The things that are too large: memories or tables.
+        /// The kind of object that is too large: memories or tables.
         what: &'static str,
         /// The unit of the sizes: bytes or elements.
         unit: &'static str,
-        /// The size with which the program begins.
+        /// The initial size in the module.
         found: u64,
         /// The largest size that can be recorded.
         most: u64,
@@ -118,10 +118,10 @@ pub enum RecordError {
     Moment {
         /// The time according to the file.
         said: u64,
-        /// The time that the preceding words lead to.
+        /// The time that follows from the preceding words.
         found: u64,
     },
-    /// The path could not be taken over from the guest.
+    /// The guest's path could not be passed to the consumer.
     #[error(transparent)]
     HandOver(#[from] crate::whole_path::HandOverError),
     /// A block's own counter disagrees with the counts of edges.

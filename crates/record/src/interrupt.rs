@@ -72,10 +72,10 @@ impl Interrupt {
         }
     }
 
-    /// Lets a request stop the guest through the limit word in the probes' memory at this address,
-    /// until the guard is dropped.
+    /// Connects the handle to the probes' memory at this address. Until the guard is dropped, a
+    /// request stops the guest through the limit word of that memory.
     ///
-    /// Until then, the address must stay valid, 8-aligned and readable by the guest.
+    /// While the guard exists, the address must stay valid, 8-aligned and readable by the guest.
     pub(crate) fn guard(&self, address: usize) -> ProbesGuard<'_> {
         let mut probes = self.0.probes.lock().unwrap_or_else(PoisonError::into_inner);
         *probes = Some(address);

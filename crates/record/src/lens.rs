@@ -21,7 +21,7 @@ use crate::weights::{self, weighted_plan};
 use crate::whole_path::{PathHost, RecordedRun};
 use wasmtime::Engine;
 
-/// The maximum number of entries between two polls to try when searching for the entry that
+/// The maximum number of entries to try, between two polls, in the search for the entry that
 /// overflowed the stack.
 const OVERFLOW_TRIES: u64 = 256;
 
@@ -229,7 +229,8 @@ impl<'a> Job<'a> {
         loop {
             let rewritten = rewrite(self.run.bytes, self.program, probes, &options)?;
             let replayed = attempt(self, &engine, &rewritten, stop);
-            // The consumers of a stopped run's output may fail for other reasons.
+            // If the run was cancelled, a consumer of its output may also have failed. Ignore that
+            // error.
             if self.run.is_cancelled() {
                 return Err(RecordError::Interrupted);
             }
@@ -372,7 +373,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Facts about a run that its counters do not show.
+/// Facts about a run that cannot be derived from its counters.
 pub(crate) struct Course<'e> {
     /// The functions that the host called, one for each call.
     pub entered: &'e [FuncId],
@@ -384,7 +385,7 @@ pub(crate) struct Course<'e> {
     pub not_entered: Vec<FuncId>,
 }
 
-/// Computes counts from counters and facts.
+/// Computes the counts from a plan's counters and facts about the run.
 pub(crate) fn solve_counts(
     program: &Program,
     the_plan: &Plan,

@@ -1,8 +1,8 @@
 //! Writes the guest's output in a way that can be interrupted.
 //!
 //! An unread pipe is full after 64 KiB, and a terminal can be paused. wasmtime-wasi then blocks the
-//! whole thread until there is room again, and no stop request gets through. Here, a piece is
-//! written only once there is room for it, and waiting for room is a future. wasmtime-wasi writes
+//! whole thread until there is room again, and no stop request gets through. This module writes a
+//! piece only once there is room for it, and waits for room in a future. wasmtime-wasi writes
 //! pieces of at most 4,096 bytes, which a pipe with any room accepts whole.
 
 use std::io::{self, Stderr, Stdout};

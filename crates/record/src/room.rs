@@ -8,8 +8,8 @@ use crate::RecordError;
 const PAGE: u64 = 1 << 16;
 
 /// The total size of the guest's memories and tables. Recordings stay within the limits of
-/// [`afterimage_trace`] so that they can be followed. Growth beyond these limits is refused, as the
-/// specification permits.
+/// [`afterimage_trace`], so that the machine can follow every recorded run. Growth beyond these
+/// limits is refused, as the specification permits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Room {
     /// The total size of all memories in bytes.

@@ -1,8 +1,9 @@
 //! Implements sleeps that can be interrupted.
 //!
 //! A guest that only sleeps calls `poll_oneoff` with one timeout. wasmtime-wasi then blocks the
-//! whole thread until the timeout, and no stop request gets through. Here, a future waits for the
-//! timeout. Invalid result pointers are detected only after the sleep, as in the host.
+//! whole thread until the timeout, and no stop request gets through. This module waits for the
+//! timeout in a future instead. Invalid result pointers are detected only after the sleep, as in
+//! the host.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Finds where a run trapped if the engine's report leaves doubt.
+//! Finds where a run trapped if the engine's report is ambiguous.
 
 use afterimage_program::{Effect, OperatorIndex, Program};
 use afterimage_rewrite::{Options, Probes, rewrite};

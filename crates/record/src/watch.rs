@@ -1,5 +1,6 @@
-//! Finds which bytes of a small region of memory a run writes, stretch by stretch. It re-executes
-//! the run with little instrumentation, so it takes little longer than the program alone.
+//! Finds which bytes of a small region of memory a run writes, stretch by stretch. The search
+//! re-executes the run with little instrumentation, so it takes little longer than the program
+//! alone.
 
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use afterimage_trace::CountsLens;
 
 use crate::Cache;
 
-/// The least number of increments for which a run's counts are kept. After a shorter run, better
-/// counters would not repay compiling the module again.
+/// The least number of increments for which a run's counts are kept. After a shorter run,
+/// better-placed counters would not save the time that compiling the module again takes.
 const MANY: u64 = 1 << 23;
 
 /// Places counters for the whole program according to cached counts, unless the options say

@@ -76,7 +76,7 @@ fn files_that_are_not_ours_stay() {
         own.join(format!("{key}.x.tmp")),
     ];
     for path in &foreign {
-        // The files in our folder with another name have our label.
+        // Files with foreign names have our label, and files with our name have a foreign label.
         let has_our_name = path.ends_with(format!("{key}.native"));
         fs::write(path, if has_our_name { b"mine" } else { &ours[..] }).unwrap();
         let file = File::options().write(true).open(path).unwrap();

@@ -665,8 +665,8 @@ fn bits(value: &Val) -> Option<GlobalBits> {
     })
 }
 
-/// Returns the lines written since the last call, and clears their marks. Time: O(lines of all
-/// memories).
+/// Returns the lines written since the previous call of this function, and clears their marks.
+/// Time: O(lines of all memories).
 fn take_marks<T: HasSnapshots + 'static>(
     store: &mut impl AsContextMut<Data = T>,
 ) -> Result<Vec<Lines>, RecordError> {

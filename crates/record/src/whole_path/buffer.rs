@@ -18,10 +18,11 @@ use afterimage_ids::FuncId;
 use super::guard::Ring;
 use crate::snapshots::{Captured, Lines};
 
-/// At a cut, the guest waits while the consumer has this many cuts left to read.
+/// The maximum number of cuts that the consumer has not read yet. At a further cut, the guest
+/// waits.
 const MOST_CUTS: usize = 256;
-/// At a snapshot, the guest waits while this many cuts are left to read, because the copies in
-/// snapshots take memory.
+/// The same limit for a cut with a snapshot. It is lower, because the copies in snapshots take
+/// memory.
 const MOST_SNAPSHOTS: usize = 8;
 /// The interval at which the waiting guest checks whether it can continue.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -139,7 +140,7 @@ pub enum HandOverError {
     /// The consumer failed. Its own error says why.
     #[error("the recorder of the path has stopped")]
     ConsumerGone,
-    /// The system does not let us protect memory.
+    /// The system does not allow us to protect memory.
     #[error("the memory between the program and the recorder of its path cannot be protected: {0}")]
     Protect(#[from] std::io::Error),
 }

@@ -168,7 +168,7 @@ struct Open {
 struct Numbering {
     /// The activations of each function, indexed by function.
     functions: Vec<Numbered>,
-    /// The number of known pairs of numbers.
+    /// The number of pairs in the lists of all functions.
     pairs: usize,
 }
 
@@ -181,7 +181,7 @@ struct Numbered {
     left_out: u64,
     /// The numbers of the kept activations, as pairs like those in [`Partial`].
     numbers: Vec<(u64, u64)>,
-    /// Whether there were too many pairs.
+    /// Whether the list is incomplete, because the limit on pairs was reached.
     lost: bool,
 }
 
@@ -267,7 +267,8 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
-    /// Begins at `time`, when these activations are open. Nothing is known about earlier times.
+    /// Begins at `time`, with these activations open. The part of the path before `time` is
+    /// unknown.
     pub(super) fn begin(&mut self, time: u64, open: impl Iterator<Item = FuncId>) {
         self.time = time;
         self.skip(time);

@@ -65,7 +65,7 @@ impl<'a> LivePath<'a> {
     }
 
     /// Returns the blocks between two times, inclusive, and the other blocks of their paths. Time:
-    /// O(log length), plus a million blocks before the first, plus the result.
+    /// O(log length), plus up to a million blocks before the first block, plus the result.
     ///
     /// # Errors
     /// Returns an error if the file is damaged.

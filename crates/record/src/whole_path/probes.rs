@@ -1,4 +1,4 @@
-//! The host's side of the path probes in one instance.
+//! Implements the host's side of the path probes of one instance.
 
 use afterimage_ids::FuncId;
 use afterimage_paths::EntryIds;

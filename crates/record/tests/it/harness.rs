@@ -407,7 +407,8 @@ impl Recording {
             .collect()
     }
 
-    /// Checks that plain and instrumented modules behave the same, as far as any host can see.
+    /// Checks that no host can distinguish the plain module's behaviour from the instrumented
+    /// module's.
     fn check_transparency(&self) {
         let (plain, _) = play(&self.bytes, &self.program, &self.file, None);
         assert_eq!(

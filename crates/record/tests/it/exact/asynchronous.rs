@@ -22,8 +22,8 @@ fn small_stack() -> RecordOptions {
     }
 }
 
-/// Between two polls, a function with a large frame overflows from a deeper caller than the 600
-/// that entered it before.
+/// Between two polls, a function with a large frame is entered 600 times before a deeper call to it
+/// overflows the stack.
 #[test]
 fn the_overflow_is_told_from_many_entries_before_it() {
     let each = |text: &dyn Fn(usize) -> String| (0..60).map(text).collect::<String>();
@@ -277,7 +277,7 @@ fn a_build_that_has_begun_ends_when_it_is_cancelled() {
         let progress: Progress = Arc::new(move |_| {
             cancelling.store(true, Ordering::SeqCst);
             counting.fetch_add(1, Ordering::SeqCst);
-            // The thread that stops the guest looks every 20 ms.
+            // The thread that stops the guest checks every 20 ms whether to stop it.
             std::thread::sleep(Duration::from_millis(50));
         });
         let error = build(&RecordedRun {
@@ -286,7 +286,7 @@ fn a_build_that_has_begun_ends_when_it_is_cancelled() {
         });
         let error = error.expect_err("a build that was cancelled");
         assert!(matches!(error, RecordError::Interrupted), "{error}");
-        // The whole run gives nearly two hundred.
+        // The whole run reports its progress nearly two hundred times.
         let signs = signs.load(Ordering::SeqCst);
         assert!(signs < 100, "{signs} signs of progress");
         let again = build(&recording.run(&cache, &crate::harness::progress()));

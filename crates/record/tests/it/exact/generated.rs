@@ -1,4 +1,4 @@
-//! Checks every law on generated modules, whatever they do.
+//! Checks every law on generated modules.
 
 use std::time::Duration;
 

@@ -18,8 +18,8 @@ const GUEST: &str = r#"(module
         (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
     (local.get $sum)))"#;
 
-/// Writes the square of the second argument at the address in the first, and returns the number of
-/// calls.
+/// Returns options with a host function. The function writes the square of its second argument at
+/// the address in its first argument, and returns the number of its calls.
 fn options() -> RecordOptions {
     let mut calls = 0;
     let fill = HostFunction::new("env", "fill", move |memory, args| {

@@ -86,8 +86,8 @@ const ALL_RIGHTS: i64 = 0x1fff_ffff;
 /// A call, as a function and its arguments.
 type Call = (&'static str, Vec<i64>);
 
-/// Returns calls to all functions, some of which succeed and some fail. The granted folder is 3,
-/// the opened file 4.
+/// Returns calls to all functions, some of which succeed and some of which fail. The granted folder
+/// has descriptor 3, and the opened file has descriptor 4.
 fn calls() -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     // Each call has its own place for results.
@@ -190,8 +190,8 @@ fn calls() -> Vec<Call> {
     calls
 }
 
-/// Returns calls with results that cannot be written or strings outside memory. Each runs in its
-/// own guest, because the host may also trap.
+/// Returns calls with results that cannot be written or strings outside memory. Each call runs in a
+/// separate guest, because the host may also trap.
 fn faults() -> Vec<Call> {
     let mut faults = Vec::new();
     for (name, args) in calls() {

@@ -230,8 +230,8 @@ fn words_that_lie_are_found() {
         verified(&changed(&recording, |_, _| {})),
         Ok(Some(CheckedWords { moments: 1.., .. }))
     ));
-    // First, only the chunk gives another number of blocks. Then its words do so, too. Then another
-    // word is changed.
+    // First, change the number of blocks in the chunk's header. Then change it in the waypoint,
+    // too. Finally, change another number of the waypoint.
     let late = changed(&recording, |first, _| *first += 1);
     assert!(matches!(verified(&late), Err(RecordError::Words)));
     let later = changed(&recording, |first, bytes| {

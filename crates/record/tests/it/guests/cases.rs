@@ -98,7 +98,8 @@ fn start_functions_and_reactors() {
     }
 }
 
-/// The host fills memory, reads it, returns several values and is called in every way.
+/// Tests a host that fills and reads memory and returns several values, with calls to it of every
+/// kind.
 #[test]
 fn the_host_is_called() {
     let text = r#"(module

@@ -192,7 +192,7 @@ fn operators_trap_in_the_middle_of_a_block() {
             TableOutOfBounds,
             "-1",
         ),
-        // The engine merges each of these, or a part, into one instruction.
+        // The engine merges each of these statements, or a part of it, into one instruction.
         (
             "(drop (i32.add (i32.const 5) (i32.load (local.get $x))))",
             MemoryOutOfBounds,

@@ -1,4 +1,4 @@
-//! Checks that the machine follows generated guests, whatever they do.
+//! Checks that the machine can follow all generated guests.
 
 use std::time::Duration;
 

@@ -157,8 +157,8 @@ pub fn agree(recording: &Recording, path: &Path, taken: Vec<Made>) -> usize {
             active.called = active.entered;
         }
         assert_eq!(opened, expected, "after {last} blocks");
-        // The engine may have requested memory for its exceptions. The machine skips that at the
-        // log's next event.
+        // The engine may have logged growth of the memory for its exceptions. The machine skips
+        // these events when it reads the next event.
         let (log, room) = (own.log, own.room);
         assert!(log.events <= snapshot.log.events);
         let skipped = recording.file.log().expect("a log");

@@ -131,7 +131,7 @@ impl Observer for Digest {
     }
 }
 
-/// Executes the nodes of a run one after another.
+/// Executes the nodes of a run, one at a time.
 pub struct Runner<'a> {
     pub machine: Machine<'a>,
     path: &'a Path,
@@ -202,7 +202,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// A place in a run in both restorable forms, with the memories.
+/// A moment of a run, as a checkpoint and as a snapshot, with the contents of the memories.
 struct Place {
     position: usize,
     checkpoint: Vec<u8>,
@@ -260,7 +260,7 @@ pub fn snapshot(machine: &mut Machine<'_>) -> Snapshot {
     snapshot.expect("a run that goes on")
 }
 
-/// Checks some checkpoints of a run.
+/// Checks that a machine restored at some moments of a run continues correctly.
 pub fn go_on(recording: &Recording, path: &Path) {
     let count = path.visits.len();
     let mut random = SplitMix64(count as u64);

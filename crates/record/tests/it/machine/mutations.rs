@@ -12,7 +12,7 @@ use crate::guests::record_run;
 use crate::harness::{Recording, quiet};
 use crate::stored::Stored;
 
-/// A guest whose results depend on everything the host does and everything the guest does with it.
+/// A guest whose result depends on everything that the host returns, writes, reads and grants.
 const GUEST: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))

@@ -2,11 +2,12 @@
 //!
 //! Values in the slice are computed again from earlier recomputed values. All other values are
 //! replaced by arbitrary values. Control follows the recorded path, and writes go to the recorded
-//! addresses. A write whose own address came out wrong writes arbitrary bytes there. If the slice
-//! is complete, the value at its criterion is unchanged.
+//! addresses. If a write's recomputed address differs from the recorded address, the write stores
+//! arbitrary bytes at the recorded address. If the slice is complete, the value at its criterion is
+//! unchanged.
 //!
-//! Two things are assumed. Given the same inputs, host calls return the same results, and tables
-//! hold the same elements.
+//! The test makes two assumptions: given the same inputs, host calls return the same results, and
+//! tables have the same elements.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -236,8 +236,8 @@ impl Compared<'_> {
             let reached = self.naive.reached_from(from, users);
             let what = format!("forward {criteria:?} {follows:?}");
             same(&found, &self.naive.count(&reached, usize::MAX), &what);
-            // The execution of a block is not the execution of a statement, so nothing is counted
-            // from there.
+            // The execution of a block is not the execution of a statement, so counting cannot
+            // start at a block.
             let of_blocks = |want: &Want| matches!(want, Want::Block(_));
             if criteria.iter().any(|one| one.wants.iter().any(of_blocks)) {
                 continue;
@@ -252,8 +252,8 @@ impl Compared<'_> {
         }
     }
 
-    /// Checks that a data slice, executed again, reproduces the criterion's value, whatever the
-    /// values outside it are.
+    /// Checks that executing only a data slice reproduces the criterion's value, whatever the
+    /// values outside the slice are.
     fn reevaluates(&self, criterion: &Criterion, from: &[Vertex], asked: (usize, SliceStart)) {
         let follows = FOLLOWS[1];
         let reached = self.naive.reach(from, follows);
@@ -268,7 +268,8 @@ impl Compared<'_> {
         }
     }
 
-    /// Returns the operators that these ever depended on.
+    /// Returns the operators on which some execution of these operators depended, directly or
+    /// indirectly.
     fn reachable(&self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
         let (mut found, mut work) = (BTreeSet::new(), from.to_vec());
         while let Some(user) = work.pop() {
@@ -408,7 +409,7 @@ fn same(found: &BTreeMap<Operator, u64>, expected: &BTreeMap<Operator, u64>, wha
     );
 }
 
-/// Removing any single operator or execution from a slice changes its value.
+/// Removing any single operator or execution from a slice changes the criterion's value.
 #[test]
 fn what_is_missing_from_a_slice_is_found() {
     let recording = record_run(

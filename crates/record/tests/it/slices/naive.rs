@@ -422,7 +422,8 @@ impl<'a> Naive<'a> {
         }
     }
 
-    /// Returns the vertices between two blocks, over vertices that execute nothing.
+    /// Returns the dispatch vertices on a path between two blocks. No other vertex may be between
+    /// them.
     fn way(&self, function: FuncId, from: BlockId, to: BlockId) -> Vec<BlockId> {
         let cfg = &self.program.function(function).expect("a function").cfg;
         let mut ways = vec![vec![from]];
@@ -780,7 +781,7 @@ impl Observer for Naive<'_> {
         let blocks = self.blocks[executed.node.index()].iter();
         let position = blocks.clone().position(|b| *b == block);
         let executed = executed.blocks[position.expect("its block")];
-        // The instruction took its operands, and nothing else happened.
+        // The instruction that trapped used its operands, but had no effect.
         let third = match inst.code {
             Code::Vector(_) => code.vector(i).map_or(0, |extra| extra.c),
             _ => inst.c,

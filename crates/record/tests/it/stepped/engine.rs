@@ -145,7 +145,7 @@ impl DebugHandler for Last {
     }
 }
 
-/// Makes the calls that the host made. Their outcome does not matter here.
+/// Makes the calls that the host made, and ignores their outcomes.
 async fn run(
     store: &mut Store<Host>,
     recording: &Recording,

@@ -316,7 +316,7 @@ fn takers(ty: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns statements that trap for other reasons than an access beyond memory.
+/// Returns statements that trap for reasons other than an access beyond memory.
 fn others() -> Vec<String> {
     let mut all = Vec::new();
     for (ty, wide) in [("i32", false), ("i64", true)] {
@@ -583,15 +583,16 @@ fn accesses_beyond_memory() {
     }
 }
 
-/// Operators that the engine has only with threads. `waiting_and_notifying` tests them.
+/// Operators that the engine supports only with threads. `waiting_and_notifying` tests them.
 const WAITING: [&str; 3] = [
     "MemoryAtomicNotify",
     "MemoryAtomicWait32",
     "MemoryAtomicWait64",
 ];
 
-/// The engine does not support these, so the specification decides: an unaligned address, an
-/// address beyond memory, and memory that is not shared, in this order.
+/// The engine does not support these operators, so the specification determines the expected trap.
+/// It checks for an unaligned address, then for an address beyond memory, then for memory that is
+/// not shared.
 #[test]
 fn waiting_and_notifying() {
     let operators = [

@@ -86,7 +86,7 @@ struct Guest<'a> {
     bytes: Vec<u8>,
     program: Program,
     steps: Vec<Step<'a>>,
-    /// The reason why the module's state is no longer known. Something that was left out has
+    /// The reason why the module's state is unknown. A call or a module that was left out may have
     /// changed it.
     lost: Option<&'static str>,
 }
@@ -101,9 +101,9 @@ fn options() -> RecordOptions {
     }
 }
 
-/// Parses a module that needs no others.
+/// Parses a module after making it independent of other modules.
 fn guest<'a>(bytes: &[u8], registered: &Registered<'_>) -> Known<'a> {
-    // Unsupported features come first, because they have a name.
+    // Check for unsupported features first, because their errors name the feature.
     let parsed = |bytes: &[u8]| {
         Program::parse(bytes).map_err(|error| match error {
             ParseError::Unsupported { feature, .. } => feature.to_string(),
@@ -457,7 +457,7 @@ fn check(name: &str, guest: &Guest<'_>, counts: &mut Counts) {
         let Expected::Traps(message) = step.expected else {
             continue;
         };
-        // Keep one module for each kind of trap, for the command line.
+        // Keep one module for each kind of trap, for the tests of the command line.
         let keeps = seen.insert(message);
         let before = steps[..i].iter().filter(|step| returns(step));
         let mut calls = Vec::from_iter(before.map(|step| call(step, false)));
@@ -478,7 +478,7 @@ fn traps(
 ) {
     let recording = match recorded(guest, calls) {
         Ok(recording) => recording,
-        // Nothing has run yet.
+        // There are no calls, so the module must trap when it is instantiated.
         Err(error) if calls.is_empty() && error.contains(message) => {
             return counts.held("traps of instantiation", 1);
         }
@@ -506,7 +506,7 @@ fn traps(
     }
 }
 
-/// Saves a module for the command line.
+/// Saves a module for the tests of the command line.
 fn keep(place: &str, bytes: &[u8]) {
     if let Some(folder) = std::env::var_os("AFTERIMAGE_SUITE_MODULES") {
         let file = format!("{}.wasm", place.replace([':', '/'], "-"));
