@@ -15,7 +15,7 @@ use std::process::ExitCode;
 /// Checks everything, and lists all violations before failing.
 ///
 /// # Errors
-/// If Cargo fails or a file cannot be read.
+/// Returns an error if Cargo fails or a file cannot be read.
 pub fn run() -> Result<ExitCode> {
     let root = workspace();
     let metadata = cargo(&["metadata", "--locked", "--format-version", "1"])?;

@@ -8,7 +8,7 @@ use std::process::{ExitCode, Stdio};
 /// Checks that the summary lists each page, and builds the book into `target/book`.
 ///
 /// # Errors
-/// If a page is not in the summary or mdbook fails.
+/// Returns an error if a page is not in the summary or mdbook fails.
 pub fn run() -> Result<ExitCode> {
     let root = workspace();
     let summary = root.join("docs/SUMMARY.md");

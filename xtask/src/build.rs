@@ -23,7 +23,8 @@ pub enum Optimised {
 /// is Cargo's target folder.
 ///
 /// # Errors
-/// If Cargo cannot be run or fails. Cargo has then printed the reason on standard error.
+/// Returns an error if Cargo cannot be run or fails. Cargo has then printed the reason on standard
+/// error.
 pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> Result<PathBuf> {
     let binary = format!("guest-{name}");
     let mut cargo = command(corpus, cache, name, &binary, optimised)?;
@@ -37,7 +38,7 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> R
 /// fails.
 ///
 /// # Errors
-/// If Cargo cannot be run or fails. The error contains Cargo's output.
+/// Returns an error if Cargo cannot be run or fails. The error contains Cargo's output.
 pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
     let optimised = if c {
         Optimised::C(2)
@@ -50,7 +51,7 @@ pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -
 /// Like [`quietly`], at a given level of optimisation.
 ///
 /// # Errors
-/// As for [`quietly`].
+/// Returns the errors of [`quietly`].
 pub fn quietly_at(
     corpus: &Path,
     cache: &Path,
@@ -128,7 +129,8 @@ fn command(
 /// 4.5.6`.
 ///
 /// # Errors
-/// If the lock file cannot be read, or the guest does not depend on one of the packages.
+/// Returns an error if the lock file cannot be read, or the guest does not depend on one of the
+/// packages.
 pub fn locked_versions(corpus: &Path, name: &str, packages: &[&str]) -> Result<String> {
     let path = corpus.join("Cargo.lock");
     let lock = std::fs::read_to_string(&path)
@@ -167,7 +169,7 @@ fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&
 /// the reason on standard error.
 ///
 /// # Errors
-/// If Cargo cannot be run.
+/// Returns an error if Cargo cannot be run.
 pub fn fetched(corpus: &Path) -> Result<bool> {
     let status = cargo(corpus).args(["fetch", "--locked"]).status();
     Ok(status.context("cannot run cargo")?.success())
@@ -176,7 +178,7 @@ pub fn fetched(corpus: &Path) -> Result<bool> {
 /// Returns the folder where Cargo keeps the sources of `package`.
 ///
 /// # Errors
-/// If Cargo fails, or the guests do not depend on the package.
+/// Returns an error if Cargo fails, or the guests do not depend on the package.
 pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
     let output = cargo(corpus)
         .args(["metadata", "--locked", "--format-version", "1"])

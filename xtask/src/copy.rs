@@ -9,7 +9,7 @@ use std::path::Path;
 /// existing copy with the same contents is not written again, and keeps its time.
 ///
 /// # Errors
-/// If something cannot be read or written, or `change` fails.
+/// Returns an error if something cannot be read or written, or `change` fails.
 pub fn folder(
     from: &Path,
     to: &Path,
@@ -40,7 +40,7 @@ pub fn folder(
 /// Returns the contents unchanged.
 ///
 /// # Errors
-/// Never.
+/// Never returns an error.
 pub fn as_it_is(_: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
@@ -48,7 +48,7 @@ pub fn as_it_is(_: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
 /// Writes a file, unless it already contains `bytes`.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn file(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(());

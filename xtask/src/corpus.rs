@@ -17,8 +17,8 @@ use std::process::ExitCode;
 /// allowed, were left out.
 ///
 /// # Errors
-/// If nothing can be built, for example because of unknown names, a missing Rust target, or an
-/// unwritable folder.
+/// Returns an error if nothing can be built, for example because of unknown names, a missing Rust
+/// target, or an unwritable folder.
 pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
     let selected = select(&arguments.only)?;
     if arguments.list {
@@ -188,7 +188,8 @@ pub fn what_lacks(program: &Program) -> Option<String> {
 /// Builds one program, with its inputs and its entry in the manifest, into the folder `out`.
 ///
 /// # Errors
-/// If it cannot be built or written, or if the module does not fit the corpus.
+/// Returns an error if the program cannot be built or written, or if its module does not fit the
+/// corpus.
 pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
     let name = version.name(program);
     let corpus = workspace().join("corpus");
@@ -290,7 +291,7 @@ fn written(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<E
 /// Rejects a module that lacks data for the reports, or that the engine would reject.
 ///
 /// # Errors
-/// If the module is rejected, or cannot be read.
+/// Returns an error if the module is rejected, or cannot be read.
 pub fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
     let facts = inspect::inspect(module)?;
     let named = !matches!(program.source, Source::Shipped { named: false, .. });

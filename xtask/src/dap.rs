@@ -31,7 +31,7 @@ const ROUNDS: &str = "1000000";
 /// Checks the server, or measures it.
 ///
 /// # Errors
-/// If a program cannot be built, or the client's actions fail.
+/// Returns an error if a program cannot be built, or the client's actions fail.
 pub fn run(arguments: &DapArguments) -> Result<ExitCode> {
     let afterimage = match &arguments.tool {
         Some(tool) => fs::canonicalize(tool)

@@ -42,7 +42,8 @@ const PAGE: Till = Till {
 /// Exports a run and asks the questions, as the arguments say.
 ///
 /// # Errors
-/// If an engine's answer differs from the page, or something cannot be built, recorded or exported.
+/// Returns an error if an engine's answer differs from the page, or something cannot be built,
+/// recorded or exported.
 pub fn run(arguments: &DatasetArguments) -> Result<ExitCode> {
     let program = match &arguments.tool {
         Some(program) => std::path::absolute(program)?,

@@ -20,7 +20,7 @@ const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 /// workspace's root.
 ///
 /// # Errors
-/// If something cannot be built or the tool fails.
+/// Returns an error if something cannot be built or the tool fails.
 pub fn run() -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
     let tool = tool::build()?;

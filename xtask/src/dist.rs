@@ -22,7 +22,7 @@ const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENS
 /// twice with the same compiler gives the same archive.
 ///
 /// # Errors
-/// If the program cannot be built, or a file cannot be written.
+/// Returns an error if the program cannot be built, or a file cannot be written.
 pub fn run() -> Result<ExitCode> {
     let program = tool::build()?;
     let version = output(tool::start(&program).arg("--version"))?;

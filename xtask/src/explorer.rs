@@ -55,7 +55,7 @@ pub struct Arguments {
 /// Checks or measures the page.
 ///
 /// # Errors
-/// If a program cannot be built, recorded or served.
+/// Returns an error if a program cannot be built, recorded or served.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let folder = corpus::workspace().join("target/explorer");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// Forges `count` recordings, with an equal share for each of `seeds` seeds.
 ///
 /// # Errors
-/// If Cargo cannot be run.
+/// Returns an error if Cargo cannot be run.
 pub fn run(count: u64, seeds: u64, first: u64) -> Result<ExitCode> {
     let mut holds = true;
     for seed in first..first.saturating_add(seeds) {

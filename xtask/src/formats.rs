@@ -51,7 +51,7 @@ const PROGRAMS: [Program; 3] = [
 /// Checks the exports of three programs.
 ///
 /// # Errors
-/// If a program cannot be built or recorded.
+/// Returns an error if a program cannot be built or recorded.
 pub fn run(program: Option<&Path>) -> Result<ExitCode> {
     let afterimage = match program {
         Some(program) => {

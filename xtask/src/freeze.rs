@@ -26,7 +26,7 @@ const SHOWN: usize = 5;
 /// present answers.
 ///
 /// # Errors
-/// If a recording cannot be made, or a file cannot be read or written.
+/// Returns an error if a recording cannot be made, or a file cannot be read or written.
 pub fn run(arguments: &FreezeArguments) -> Result<ExitCode> {
     let tool = match &arguments.tool {
         Some(tool) => fs::canonicalize(tool)

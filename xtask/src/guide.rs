@@ -37,7 +37,8 @@ const FOOTER: &str = "<!-- programs and modules: ";
 /// Writes the output of the commands into the pages, or compares it with them.
 ///
 /// # Errors
-/// If a page or a program cannot be read, a command cannot be run, or a page cannot be written.
+/// Returns an error if a page or a program cannot be read, a command cannot be run, or a page
+/// cannot be written.
 pub fn run(arguments: &GuideArguments) -> Result<ExitCode> {
     let tool = match &arguments.tool {
         Some(tool) => fs::canonicalize(tool)

@@ -23,7 +23,7 @@ pub struct Facts {
 /// Reads the whole of `module` once, in time linear in its size.
 ///
 /// # Errors
-/// If it cannot be parsed as a core module.
+/// Returns an error if `module` cannot be parsed as a core module.
 pub fn inspect(module: &[u8]) -> Result<Facts> {
     let mut facts = Facts::default();
     for payload in Parser::new(0).parse_all(module) {

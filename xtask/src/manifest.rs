@@ -37,7 +37,7 @@ const FILE: &str = "manifest.json";
 /// Reads the manifest in `folder`. Returns no entries if the file does not exist yet.
 ///
 /// # Errors
-/// If the file cannot be read or is not a manifest.
+/// Returns an error if the file cannot be read or is not a manifest.
 pub fn read(folder: &Path) -> Result<Vec<Entry>> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -52,7 +52,7 @@ pub fn read(folder: &Path) -> Result<Vec<Entry>> {
 /// programs, if their modules still exist.
 ///
 /// # Errors
-/// If the old manifest cannot be read or the new one cannot be written.
+/// Returns an error if the old manifest cannot be read or the new one cannot be written.
 pub fn merge(folder: &Path, entries: Vec<Entry>) -> Result<()> {
     let mut all = read(folder)?;
     all.retain(|old| {

@@ -25,7 +25,8 @@ const TIMES: usize = 15;
 /// Asks with each client, and measures the answers.
 ///
 /// # Errors
-/// If an installed client refuses something, or something cannot be built or recorded.
+/// Returns an error if an installed client refuses something, or something cannot be built or
+/// recorded.
 pub fn run(arguments: &McpArguments) -> Result<ExitCode> {
     let program = match &arguments.tool {
         Some(program) => std::path::absolute(program)?,

@@ -65,7 +65,7 @@ struct Site {
 /// Makes the requested mutants and checks them.
 ///
 /// # Errors
-/// If there is no corpus of versions, or nothing can be built or recorded.
+/// Returns an error if there is no corpus of versions, or nothing can be built or recorded.
 pub fn run(arguments: &MutantsArguments) -> Result<ExitCode> {
     let folder = match &arguments.corpus {
         Some(folder) => folder.clone(),

@@ -80,7 +80,7 @@ const QUICK: &str = "bzip2";
 /// exit code reports whether any part failed.
 ///
 /// # Errors
-/// If the corpus or the benchmark cannot be built.
+/// Returns an error if the corpus or the benchmark cannot be built.
 pub fn run(arguments: &PapersArguments) -> Result<ExitCode> {
     let only = if arguments.quick && arguments.only.is_empty() {
         vec![QUICK.to_owned()]

@@ -75,7 +75,8 @@ const BUGS: &[Bug] = &[
 /// some paths, and constants should keep their places.
 ///
 /// # Errors
-/// If the text to replace is not in its place, or something cannot be built or written.
+/// Returns an error if the text to replace is not in its place, or something cannot be built or
+/// written.
 pub fn run() -> Result<ExitCode> {
     for (version, broken) in [("old", false), ("new", true)] {
         build_all(version, broken)?;
@@ -86,7 +87,7 @@ pub fn run() -> Result<ExitCode> {
 /// Builds only the programs with the bugs, as [`run`] does.
 ///
 /// # Errors
-/// As for [`run`].
+/// Returns the errors of [`run`].
 pub fn with_bugs() -> Result<()> {
     build_all("new", true)
 }
@@ -157,7 +158,7 @@ fn build_one(bug: &Bug, guests: &Path, folder: &Path) -> Result<()> {
 /// Returns the source `text` with the bug planted.
 ///
 /// # Errors
-/// If the line does not contain the text to replace exactly once.
+/// Returns an error if the line does not contain the text to replace exactly once.
 fn planted(bug: &Bug, text: &str) -> Result<String> {
     let mut lines: Vec<_> = text.split('\n').map(str::to_owned).collect();
     let line = lines.get_mut(bug.line - 1);
@@ -179,7 +180,7 @@ fn planted(bug: &Bug, text: &str) -> Result<String> {
 /// Returns the lock file without the source and checksum of `package`, which comes from a folder.
 ///
 /// # Errors
-/// If the package is not in the lock file exactly once.
+/// Returns an error if the package is not in the lock file exactly once.
 pub fn unlocked(lock: &str, package: &str) -> Result<String> {
     let name = format!("name = \"{package}\"");
     let mut entries: Vec<_> = lock.split("[[package]]").map(str::to_owned).collect();

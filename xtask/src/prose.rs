@@ -37,7 +37,7 @@ const GENERATED_FROM_HERE: &str = "<!-- What follows is made by";
 /// sentences of all.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn run(show: usize) -> Result<ExitCode> {
     let (text, code) = report(&groups()?, show);
     print(&text)?;
@@ -48,7 +48,7 @@ pub fn run(show: usize) -> Result<ExitCode> {
 /// sentences.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn draw(count: usize, seed: u64) -> Result<ExitCode> {
     let mut all: Vec<Sentence> = groups()?.into_values().flat_map(|g| g.sentences).collect();
     for (name, text) in sources()? {

@@ -28,8 +28,8 @@ const WIDE: u16 = 140;
 /// Makes the pages, or compares them with the kept pages.
 ///
 /// # Errors
-/// If a program cannot be built or recorded, a command that should succeed fails, or a page cannot
-/// be read or written.
+/// Returns an error if a program cannot be built or recorded, a command that should succeed fails,
+/// or a page cannot be read or written.
 pub fn run(arguments: &ScreensArguments) -> Result<ExitCode> {
     let tool = match &arguments.tool {
         Some(tool) => fs::canonicalize(tool)

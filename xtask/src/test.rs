@@ -25,7 +25,8 @@ fn optional() -> impl Iterator<Item = (&'static str, &'static str, String)> {
 /// checks cannot run here, and runs the tests. `arguments` go to `cargo test`.
 ///
 /// # Errors
-/// If the target is absent and cannot be added, a program cannot be built, or Cargo cannot be run.
+/// Returns an error if the target is absent and cannot be added, a program cannot be built, or
+/// Cargo cannot be run.
 pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
     if build::fetched(&corpus::workspace().join("corpus"))? {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 /// since the first build takes minutes. Returns the path of the command line.
 ///
 /// # Errors
-/// If Cargo cannot be run, or fails.
+/// Returns an error if Cargo cannot be run, or fails.
 pub fn build() -> Result<PathBuf> {
     eprintln!(
         "Building afterimage: the first time this takes a quarter of an hour on two processors, for the WebAssembly engine"
@@ -112,7 +112,7 @@ fn is_kept(name: &str) -> bool {
 /// link to `tool`.
 ///
 /// # Errors
-/// If the link cannot be made.
+/// Returns an error if the link cannot be made.
 pub fn on_path(tool: &Path, folder: &Path) -> Result<OsString> {
     let tools = folder.join("tools");
     std::fs::create_dir_all(&tools)

@@ -11,7 +11,8 @@ pub const TARGET: &str = "wasm32-wasip1";
 /// Makes sure that Rust can compile for [`TARGET`], adding the target if rustup can.
 ///
 /// # Errors
-/// If the target is absent and cannot be added. The message contains the command to type.
+/// Returns an error if the target is absent and cannot be added. The message contains the command
+/// to type.
 pub fn ensure_wasm_target() -> Result<()> {
     if has_wasm_target()? {
         return Ok(());
@@ -91,7 +92,7 @@ pub fn set_c_compiler(cargo: &mut Command, level: u8) {
 /// Returns the first line of the C compiler's version message, for the manifest.
 ///
 /// # Errors
-/// If it cannot be run.
+/// Returns an error if the compiler cannot be run.
 pub fn c_compiler_version() -> Result<String> {
     let output = start(CLANG)
         .arg("--version")

@@ -34,7 +34,7 @@ struct ValuesRow {
 /// Runs the requested checks. The exit code reports faults.
 ///
 /// # Errors
-/// If there is no corpus, or nothing can be built.
+/// Returns an error if there is no corpus, or nothing can be built.
 pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
     let folder = arguments
         .corpus

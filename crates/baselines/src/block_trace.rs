@@ -22,7 +22,7 @@ impl<W: Write> BlockTrace<W> {
     /// Writes the next executed block.
     ///
     /// # Errors
-    /// If the sink fails. In that case, the block does not count.
+    /// Returns an error if the sink fails. In that case, the block does not count.
     #[inline]
     pub fn push(&mut self, block: u32) -> io::Result<()> {
         self.sink.write_all(&block.to_le_bytes())?;

@@ -31,8 +31,8 @@ impl<W: Write> BranchTrace<W> {
     /// Records that a branch with `ways` targets went to target `chosen`, counted from 0.
     ///
     /// # Errors
-    /// `InvalidInput` if `chosen >= ways`. In that case, nothing is written. Otherwise, an error of
-    /// the sink, after which the trace is unusable.
+    /// Returns `InvalidInput`, and writes nothing, if `chosen >= ways`. Returns the sink's error if
+    /// the sink fails. The trace is then unusable.
     #[inline]
     pub fn push(&mut self, ways: u32, chosen: u32) -> io::Result<()> {
         if chosen >= ways {
@@ -70,7 +70,7 @@ impl<W: Write> BranchTrace<W> {
     /// Writes the pending bits and returns the sink.
     ///
     /// # Errors
-    /// If the sink fails.
+    /// Returns an error if the sink fails.
     pub fn finish(mut self) -> io::Result<W> {
         let bytes = self.pending_bits.div_ceil(8) as usize;
         self.sink.write_all(&self.pending.to_le_bytes()[..bytes])?;
@@ -78,7 +78,7 @@ impl<W: Write> BranchTrace<W> {
     }
 }
 
-/// Returns ⌈log₂ n⌉, the number of bits needed to distinguish `n` things. Returns 0 if `n` is 0 or
+/// Returns ⌈log₂ n⌉, the number of bits needed to distinguish `n` values. Returns 0 if `n` is 0 or
 /// 1.
 pub(crate) fn ceil_log2(n: u32) -> u32 {
     u32::BITS - n.saturating_sub(1).leading_zeros()

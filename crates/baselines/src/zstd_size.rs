@@ -17,8 +17,8 @@ impl ZstdSize {
     /// Creates a compressor at `level`. Level 19 is the usual strong setting, and 3 is the default.
     ///
     /// # Errors
-    /// `InvalidInput` for a level outside zstd's range, which zstd itself would clamp. `Other` if
-    /// memory runs out.
+    /// Returns `InvalidInput` for a level outside zstd's range, which zstd itself would clamp.
+    /// Returns `Other` if memory runs out.
     pub fn new(level: i32) -> io::Result<Self> {
         let levels = zstd::compression_level_range();
         if level == 0 || !levels.contains(&level) {
@@ -38,7 +38,7 @@ impl ZstdSize {
     /// Ends the frame and returns the compressed size in bytes.
     ///
     /// # Errors
-    /// If the compressor fails.
+    /// Returns an error if the compressor fails.
     pub fn finish(self) -> io::Result<u64> {
         Ok(self.encoder.finish()?.bytes())
     }

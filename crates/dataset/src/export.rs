@@ -49,8 +49,8 @@ impl DatasetQuery {
     /// exist yet, and the values if the table of dependences is wanted.
     ///
     /// # Errors
-    /// If there is no such window or table, the folder holds other files, the run cannot be
-    /// followed, or the disk is full.
+    /// Returns an error if there is no such window or table, the folder holds other files, the run
+    /// cannot be followed, or the disk is full.
     pub fn write(&self, session: &Session, folder: &Path) -> Result<DatasetReport> {
         let tables = self.tables()?;
         session.ensure_whole_path()?;
@@ -95,7 +95,7 @@ impl DatasetQuery {
     /// Whether the recording needs stored values, because the table of dependences is wanted.
     ///
     /// # Errors
-    /// If there is no such table.
+    /// Returns an error if there is no such table.
     pub fn needs_values(&self) -> Result<bool> {
         let tables = self.tables()?;
         let is_one = |table: &&Table| table.name == schema::DEPENDENCES.name;

@@ -33,7 +33,7 @@ pub(crate) struct Frame {
 
 impl Machine<'_> {
     /// Returns an error at once if the activations open at the run's end have more variables than
-    /// can be followed. O(activations).
+    /// can be followed. Time: O(activations).
     pub(crate) fn check_depth(&mut self, end: &afterimage_trace::End) -> Result<(), MachineError> {
         let mut all = 0;
         for frame in &end.frames {

@@ -161,8 +161,8 @@ impl Checkpoint {
 }
 
 impl Machine<'_> {
-    /// Returns the machine's current state, or `None` if the run has ended. O(variables of all
-    /// activations + elements of tables + exceptions).
+    /// Returns the machine's current state, or `None` if the run has ended. Time: O(variables of
+    /// all activations + elements of tables + exceptions).
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         let next = Next::of(self.waiting)?;
         let waits = !matches!(next, Next::Block(_));
@@ -208,7 +208,8 @@ impl Machine<'_> {
     /// zeros. `fill` then writes their former bytes.
     ///
     /// # Errors
-    /// If the checkpoint cannot be a state of this run. The machine is then unusable.
+    /// Returns an error if the checkpoint cannot be a state of this run. The machine is then
+    /// unusable.
     pub fn restore(
         &mut self,
         checkpoint: &Checkpoint,

@@ -186,7 +186,8 @@ impl NodeCode {
         self.variables as usize + self.constants.len() + self.insts.len()
     }
 
-    /// Returns the blocks that moved a value before its use. O(log of the number of moved values).
+    /// Returns the blocks that moved a value before its use. Time: O(log of the number of moved
+    /// values).
     pub fn moved(&self, taker: Taker) -> &[Moved] {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
         let all = &self.moved[first..];

@@ -60,10 +60,10 @@ struct Compiler<'a> {
     end: NodeEnd,
 }
 
-/// Compiles a path. O(operators on the path + variables written).
+/// Compiles a path. Time: O(operators on the path + variables written).
 ///
 /// # Errors
-/// If the blocks are not a path of the function.
+/// Returns an error if the blocks are not a path of the function.
 pub fn compile<'a>(
     program: &'a Program,
     body: &'a Body<'a>,
@@ -77,7 +77,7 @@ pub fn compile<'a>(
 /// operators, by the constants' positions.
 ///
 /// # Errors
-/// Like [`compile`].
+/// Returns the errors of [`compile`].
 pub fn compile_apart<'a>(
     program: &'a Program,
     body: &'a Body<'a>,
@@ -121,11 +121,12 @@ fn compile_whole<'a>(
 /// Compiles a path up to an operator of its last block, or up to that block's end. The instructions
 /// and their positions equal the first instructions of any longer path with the same beginning. The
 /// same holds for the constants, each of which has its own register ([`compile_apart`]). The
-/// outputs are the variables' values before the operator. O(operators on the path + variables
+/// outputs are the variables' values before the operator. Time: O(operators on the path + variables
 /// written).
 ///
 /// # Errors
-/// If the blocks are not a path of the function, or the operator is not in the last block.
+/// Returns an error if the blocks are not a path of the function, or the operator is not in the
+/// last block.
 pub fn compile_before<'a>(
     program: &'a Program,
     body: &'a Body<'a>,

@@ -23,7 +23,7 @@ impl<'a> Machine<'a> {
     /// number of threads.
     ///
     /// # Errors
-    /// Like [`define`](Self::define), for the first faulty node.
+    /// Returns the errors of [`define`](Self::define) for the first faulty node.
     pub fn define_all(&mut self, nodes: &[Path<'_>]) -> Result<(), MachineError> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (program, bytes) = (self.program, self.bytes);

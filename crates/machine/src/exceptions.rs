@@ -44,7 +44,7 @@ impl Exceptions {
 
     /// Drops the exceptions to which `roots` cannot refer, directly or through other exceptions.
     /// The types of values are unknown, so every value that could be a reference counts as a
-    /// reference. O(roots + exceptions).
+    /// reference. Time: O(roots + exceptions).
     fn forget(&mut self, roots: impl Iterator<Item = u64>) {
         let mut reached = HashMap::new();
         let mut found = Vec::new();

@@ -73,9 +73,9 @@ impl State {
     /// Returns the initial state of a module, and the origins of its memories' contents.
     ///
     /// # Errors
-    /// If the module cannot be read, or imports a memory, a table, a global or a tag. The same
-    /// applies if it has memories of more than 16 GiB, tables of more than 10,000,000 elements or
-    /// an active segment that does not fit.
+    /// Returns an error if the module cannot be read, or imports a memory, a table, a global or a
+    /// tag. Also returns an error if the module has memories of more than 16 GiB, tables of more
+    /// than 10,000,000 elements, or an active segment that does not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],

@@ -119,8 +119,8 @@ impl<'a> Machine<'a> {
     /// was parsed.
     ///
     /// # Errors
-    /// If the module uses an unsupported feature, or the run ends in activations with too many
-    /// variables.
+    /// Returns an error if the module uses an unsupported feature, or the run ends in activations
+    /// with too many variables.
     pub fn new(
         program: &'a Program,
         bytes: &'a [u8],
@@ -184,7 +184,7 @@ impl<'a> Machine<'a> {
     /// Returns the number of variables of a function's activations.
     ///
     /// # Errors
-    /// If the program does not have this function.
+    /// Returns an error if the program does not have this function.
     pub fn variables_of(&mut self, function: FuncId) -> Result<usize, MachineError> {
         Ok(self.body(function)?.variables())
     }
@@ -199,12 +199,12 @@ impl<'a> Machine<'a> {
         self.trap
     }
 
-    /// Compiles the next node. O(operators on its path), plus O(operators of the function) for a
-    /// function's first node.
+    /// Compiles the next node. Time: O(operators on its path), plus O(operators of the function)
+    /// for a function's first node.
     ///
     /// # Errors
-    /// If the node is not a path of the program, or the nodes have more than 2²⁶ instructions in
-    /// total.
+    /// Returns an error if the node is not a path of the program, or the nodes have more than 2²⁶
+    /// instructions in total.
     pub fn define(
         &mut self,
         function: FuncId,
@@ -237,7 +237,7 @@ impl<'a> Machine<'a> {
     /// [`define`](Self::define).
     ///
     /// # Errors
-    /// As for [`define`](Self::define), and if the node was not expected.
+    /// Returns the errors of [`define`](Self::define), or an error if the node was not expected.
     pub fn compile(
         &mut self,
         node: NodeId,
@@ -320,7 +320,7 @@ impl<'a> Machine<'a> {
     /// node.
     ///
     /// # Errors
-    /// If the node cannot come next, or disagrees with the program.
+    /// Returns an error if the node cannot come next, or disagrees with the program.
     pub fn step<O: Observer>(
         &mut self,
         node: NodeId,
@@ -336,7 +336,7 @@ impl<'a> Machine<'a> {
     /// observer does not get [`done`](Observer::done) for this node.
     ///
     /// # Errors
-    /// Like [`step`](Self::step).
+    /// Returns the errors of [`step`](Self::step).
     pub fn step_before<O: Observer>(
         &mut self,
         node: NodeId,
@@ -353,7 +353,7 @@ impl<'a> Machine<'a> {
     /// instructions. Pauses that are not reached are not shown.
     ///
     /// # Errors
-    /// Like [`step`](Self::step).
+    /// Returns the errors of [`step`](Self::step).
     pub fn step_pausing<O: Observer>(
         &mut self,
         node: NodeId,

@@ -217,7 +217,7 @@ fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineE
 }
 
 /// Makes room for a window from `base` on, and for many more registers. Untouched pages take no
-/// memory. Amortised O(registers).
+/// memory. Time: amortised O(registers).
 #[cold]
 pub(crate) fn make_room(registers: &mut Vec<u64>, base: usize) {
     *registers = lengthened(registers, base + base / 2 + 2 * WINDOW);

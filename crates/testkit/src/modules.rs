@@ -63,7 +63,7 @@ pub const IMPORTS: &str = r#"(module
 /// Generates a valid module. The same seed and configuration give the same module.
 ///
 /// # Panics
-/// If the generator fails for many seeds in a row, which would be a bug in it.
+/// Panics if the generator fails for many seeds in a row, which would be a bug in it.
 pub fn module_from_seed(seed: u64, config: &ModuleConfig) -> Vec<u8> {
     let mut random = SplitMix64(seed);
     for _ in 0..100 {

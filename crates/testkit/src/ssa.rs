@@ -11,7 +11,7 @@ use wasmparser::Operator;
 /// must have an operand of its own type for every edge. Takes O(blocks · edges) time.
 ///
 /// # Errors
-/// A description of the first fault.
+/// Returns a description of the first fault.
 pub fn verify(
     program: &Program,
     bytes: &[u8],

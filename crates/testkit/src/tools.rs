@@ -101,7 +101,7 @@ impl Clang {
     /// without a C library.
     ///
     /// # Panics
-    /// If compiling or linking fails.
+    /// Panics if compiling or linking fails.
     #[track_caller]
     pub fn module<S: AsRef<Path>>(
         &self,
@@ -118,7 +118,7 @@ impl Clang {
     /// Like [`module`](Self::module), but returns an error.
     ///
     /// # Errors
-    /// The output of the compiler or linker that failed.
+    /// Returns the output of the compiler or the linker if it fails.
     pub fn try_module<S: AsRef<Path>>(
         &self,
         options: &[&str],
@@ -139,7 +139,7 @@ impl Clang {
     /// Compiles one source to an object.
     ///
     /// # Errors
-    /// The compiler's output, if it fails.
+    /// Returns the compiler's output if the compiler fails.
     pub fn object(&self, options: &[&str], source: &Path, object: &Path) -> Result<(), String> {
         let mut compiler = self.command();
         ran(compiler
@@ -152,7 +152,7 @@ impl Clang {
     /// Links objects into a module. This passes no optimisation level.
     ///
     /// # Errors
-    /// The linker's output, if it fails.
+    /// Returns the linker's output if the linker fails.
     pub fn link<S: AsRef<Path>>(
         &self,
         objects: &[S],

@@ -29,7 +29,7 @@ const OF_USERS: [&str; 2] = [".afterimage.toml", "FILE.notes.md"];
 /// Returns the violations in the documents and in the comments of the sources.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let mut documents = files(root, "md")?;
     for folder in ["crates", "xtask", "fuzz"] {

@@ -219,7 +219,7 @@ impl Dependency {
 /// Returns the violations in the output of `cargo metadata --format-version 1`.
 ///
 /// # Errors
-/// If the output cannot be read.
+/// Returns an error if the output cannot be read.
 pub fn check(metadata: &str) -> Result<Vec<String>> {
     let metadata: Metadata =
         serde_json::from_str(metadata).context("cannot read the output of cargo metadata")?;
@@ -272,7 +272,7 @@ pub fn check(metadata: &str) -> Result<Vec<String>> {
     Ok(violations)
 }
 
-/// Returns the shortest chain of shipped dependencies from `start` to the engine. O(V + E).
+/// Returns the shortest chain of shipped dependencies from `start` to the engine. Time: O(V + E).
 fn way_to_engine<'a>(
     start: &'a str,
     nodes: &HashMap<&'a str, &'a Node>,

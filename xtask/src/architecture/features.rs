@@ -11,7 +11,7 @@ const SELECTIONS: &[&str] = &["afterimage", "afterimage-cli", "bench"];
 /// Returns the violations. `cargo` runs Cargo and returns its output.
 ///
 /// # Errors
-/// If Cargo fails.
+/// Returns an error if Cargo fails.
 pub fn check(cargo: impl Fn(&[&str]) -> Result<String>) -> Result<Vec<String>> {
     let tree = |edges: &str, selection: &[&str]| {
         let mut arguments = vec![

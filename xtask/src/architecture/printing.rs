@@ -27,7 +27,7 @@ const FORBIDDEN: &[&str] = &[
 /// Returns the violations in the sources of the libraries, except their unit tests.
 ///
 /// # Errors
-/// If a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let mut violations = Vec::new();
     for path in files(&root.join("crates"), "rs")? {

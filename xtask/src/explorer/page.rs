@@ -29,7 +29,7 @@ impl Page {
     /// name only the file.
     ///
     /// # Errors
-    /// If there is no recording, or it cannot be served.
+    /// Returns an error if the recording does not exist or cannot be served.
     pub fn of(tool: &Path, recording: &Path) -> Result<Self> {
         let folder = recording.parent().context("a recording is in a folder")?;
         let name = recording.file_name().context("a recording has a name")?;
@@ -39,7 +39,7 @@ impl Page {
     /// Serves a recording of a program whose sources are below the workspace.
     ///
     /// # Errors
-    /// If it cannot be served.
+    /// Returns an error if the recording cannot be served.
     pub fn with_sources(tool: &Path, recording: &Path) -> Result<Self> {
         let recording = fs::canonicalize(recording)?;
         Self::started(tool, &corpus::workspace(), &recording)

@@ -10,7 +10,7 @@ use std::process::Stdio;
 /// Records `xtask/explorer/bank.rs` and returns the recording.
 ///
 /// # Errors
-/// If the program cannot be compiled or recorded.
+/// Returns an error if the program cannot be compiled or recorded.
 pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
     compiled_rust("bank.rs", folder, "bank", &["-g"])?;
     of_module(tool, folder, "bank", &SOURCES)
@@ -19,7 +19,7 @@ pub fn bank(tool: &Path, folder: &Path) -> Result<PathBuf> {
 /// Records `xtask/explorer/scopes.rs` and returns the recording.
 ///
 /// # Errors
-/// If the program cannot be compiled or recorded.
+/// Returns an error if the program cannot be compiled or recorded.
 pub fn scopes(tool: &Path, folder: &Path) -> Result<PathBuf> {
     compiled_rust("scopes.rs", folder, "scopes", &["-g"])?;
     of_module(tool, folder, "scopes", &SOURCES)
@@ -29,7 +29,7 @@ pub fn scopes(tool: &Path, folder: &Path) -> Result<PathBuf> {
 /// without debug information.
 ///
 /// # Errors
-/// If a program cannot be compiled or recorded.
+/// Returns an error if a program cannot be compiled or recorded.
 pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     compiled_rust("bank.rs", folder, "plain", &["-C", "strip=debuginfo"])?;
     let plain = of_module(tool, folder, "plain", &[])?;
@@ -56,7 +56,7 @@ pub fn several(tool: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
 /// Makes a recording with names and output that contain markup.
 ///
 /// # Errors
-/// If it cannot be recorded.
+/// Returns an error if the program cannot be recorded.
 pub fn hostile(tool: &Path, folder: &Path) -> Result<PathBuf> {
     of_text(tool, &folder.join("hostile <b>.aft"), "hostile.wat")
 }
@@ -64,7 +64,7 @@ pub fn hostile(tool: &Path, folder: &Path) -> Result<PathBuf> {
 /// Makes a recording of a module without lines, whose locals have names.
 ///
 /// # Errors
-/// If it cannot be recorded.
+/// Returns an error if the program cannot be recorded.
 pub fn fib(tool: &Path, folder: &Path) -> Result<PathBuf> {
     of_text(tool, &folder.join("fib.aft"), "fib.wat")
 }
@@ -159,7 +159,7 @@ fn lines(numbers: impl IntoIterator<Item = u32>) -> String {
 /// be built.
 ///
 /// # Errors
-/// If the program cannot be recorded, or its source has changed.
+/// Returns an error if the program cannot be recorded, or its source has changed.
 pub fn long(tool: &Path, folder: &Path) -> Result<Option<PathBuf>> {
     let recording = folder.join("long.aft");
     if recording.exists() {
@@ -187,7 +187,7 @@ pub fn long(tool: &Path, folder: &Path) -> Result<Option<PathBuf>> {
 /// reports the programs that it cannot build.
 ///
 /// # Errors
-/// If a program cannot be recorded, or its source has changed.
+/// Returns an error if a program cannot be recorded, or its source has changed.
 pub fn sessions(tool: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
     let folder = corpus::workspace().join("target/planted");
     let module = |session: &Session| format!("new/{}.wasm", session.name);
@@ -235,7 +235,7 @@ fn recorded(mut record: std::process::Command, recording: &Path) -> Result<PathB
 /// Copies a recording to `folder` with nothing but its log.
 ///
 /// # Errors
-/// If the recording cannot be copied, or data built from it cannot be removed.
+/// Returns an error if the recording cannot be copied, or data built from it cannot be removed.
 pub fn bare(tool: &Path, recording: &Path, folder: &Path) -> Result<PathBuf> {
     let copy = folder.join("bare.aft");
     let _ = fs::remove_file(&copy);
@@ -256,7 +256,7 @@ pub fn bare(tool: &Path, recording: &Path, folder: &Path) -> Result<PathBuf> {
 /// Builds everything that questions need.
 ///
 /// # Errors
-/// If something cannot be built.
+/// Returns an error if something cannot be built.
 pub fn build(tool: &Path, recording: &Path) -> Result<()> {
     let mut build = tool::start(tool);
     build.args(["build", "--lens", "full"]).arg(recording);

@@ -42,7 +42,7 @@ pub enum Difference {
 /// the recording.
 ///
 /// # Errors
-/// If afterimage cannot be run.
+/// Returns an error if afterimage cannot be run.
 pub fn ask_all(program: &Path, folder: &Path, questions: Vec<Question>) -> Result<Vec<Answer>> {
     let ask = |question: Question| -> Result<Answer> {
         let output = tool::start(program)
@@ -174,7 +174,7 @@ fn facts(lines: &[String]) -> Vec<&str> {
 /// Stores answers about a recording, with the digest of its module.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write(file: &Path, sha256: &str, answers: &[Answer]) -> Result<()> {
     let mut text = format!("module {sha256}\n");
     for answer in answers {
@@ -203,7 +203,7 @@ fn unquoted(word: &str) -> String {
 /// Returns the digest of the module and the answers in `file`.
 ///
 /// # Errors
-/// If the file cannot be read or was not written by [`write()`].
+/// Returns an error if the file cannot be read or was not written by [`write()`].
 pub fn read(file: &Path) -> Result<(String, Vec<Answer>)> {
     let text = fs::read_to_string(file).with_context(|| {
         format!(

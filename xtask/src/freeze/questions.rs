@@ -28,7 +28,7 @@ struct Subjects {
 /// Returns the questions about `recording`. They compare it with other recordings in `all`.
 ///
 /// # Errors
-/// If afterimage cannot be run, or prints no profile.
+/// Returns an error if afterimage cannot be run, or prints no profile.
 pub fn about(
     program: &Path,
     folder: &Path,

@@ -144,7 +144,7 @@ const PROGRAMS: &[Program] = &[
 /// compiler are left out, with a message.
 ///
 /// # Errors
-/// If a compiler or the recorder fails.
+/// Returns an error if a compiler or the recorder fails.
 pub fn make(tool: &Path, folder: &Path) -> Result<Vec<Recording>> {
     toolchain::ensure_wasm_target()?;
     let sources = corpus::workspace().join("xtask/freeze");

@@ -11,7 +11,7 @@ use std::path::Path;
 /// have options it does not know.
 ///
 /// # Errors
-/// If a page cannot be read or the tool cannot be run.
+/// Returns an error if a page cannot be read or the tool cannot be run.
 pub fn unknown(tool: &Path, root: &Path) -> Result<Vec<String>> {
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
     for folder in ["docs", "docs/guide"] {

@@ -36,7 +36,7 @@ impl Client {
     /// Starts a server that may read a folder.
     ///
     /// # Errors
-    /// If it does not start, or does not speak the protocol.
+    /// Returns an error if the server does not start, or does not speak the protocol.
     pub fn start(program: &Path, root: &Path) -> Result<Self> {
         let mut command = tool::start(program);
         command.arg("mcp").arg("--root").arg(root);
@@ -71,7 +71,8 @@ impl Client {
     /// Calls a tool.
     ///
     /// # Errors
-    /// If the server fails, or does not answer in time. A refusal counts as an answer.
+    /// Returns an error if the server fails, or does not answer in time. A refusal counts as an
+    /// answer.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<Answer> {
         let begun = Instant::now();
         let parameters = json!({ "name": tool, "arguments": arguments });

@@ -144,7 +144,7 @@ struct Asked {
 /// Runs the measurement, and prints a page in Markdown.
 ///
 /// # Errors
-/// If nothing can be built, recorded or asked.
+/// Returns an error if nothing can be built, recorded or asked.
 pub fn run(arguments: &GuiltyArguments) -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
     let lacks = toolchain::missing_c_packages();

@@ -23,7 +23,7 @@ pub struct Shown {
 /// Runs `command` in a terminal with `width` columns. Each line is first passed through `settle`.
 ///
 /// # Errors
-/// If there is no terminal, or the command cannot be run.
+/// Returns an error if there is no terminal, or the command cannot be run.
 pub fn run(command: &mut Command, width: u16, settle: impl Fn(&str) -> String) -> Result<Shown> {
     let (main, sub) = pair(width).context("cannot open a terminal")?;
     let duplicate = || sub.try_clone().context("cannot open a terminal");

@@ -47,7 +47,7 @@ type Done = BTreeMap<&'static str, u64>;
 /// Runs everything on all modules in a folder. Returns whether all checks passed.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// Returns an error if the folder cannot be read.
 pub fn run(tool: &Path, modules: &Path, out: &Path) -> Result<bool> {
     let mut waiting = Vec::new();
     for entry in fs::read_dir(modules)? {

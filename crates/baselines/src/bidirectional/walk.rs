@@ -53,7 +53,7 @@ impl Bidirectional {
     }
 
     /// Moves the window right by one place. Returns the value that enters it, or `None` at the end.
-    /// O(1).
+    /// Time: O(1).
     pub fn step_forward(&mut self) -> Option<u64> {
         let context: Vec<_> = self.window().rev().collect();
         let entering = self.right.uncompress(&context)?;
@@ -65,7 +65,7 @@ impl Bidirectional {
     }
 
     /// Moves the window left by one place. Returns the value that enters it, or `None` at the
-    /// beginning. O(1).
+    /// beginning. Time: O(1).
     pub fn step_backward(&mut self) -> Option<u64> {
         let entering = self.left.uncompress(self.window.make_contiguous())?;
         self.window.push_front(entering);

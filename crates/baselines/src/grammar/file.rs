@@ -15,7 +15,7 @@ impl Grammar {
     /// sink that is not memory should be buffered.
     ///
     /// # Errors
-    /// If the sink fails.
+    /// Returns an error if the sink fails.
     pub fn write_to(&self, mut sink: impl Write) -> io::Result<()> {
         for rule in 0..self.rules() {
             for &symbol in &self.symbols[self.range(rule)] {
@@ -33,8 +33,8 @@ impl Grammar {
     /// Reads the output of [`Self::write_to`], up to the end of the source.
     ///
     /// # Errors
-    /// If the source fails. `InvalidData` if it does not contain a grammar whose rules name only
-    /// rules with larger numbers.
+    /// Returns an error if the source fails. Returns `InvalidData` if the source does not contain a
+    /// grammar whose rules name only rules with larger numbers.
     pub fn read_from(mut source: impl Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         source.read_to_end(&mut bytes)?;

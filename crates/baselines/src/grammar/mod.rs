@@ -43,7 +43,7 @@ impl Grammar {
     /// Returns a rule's right-hand side.
     ///
     /// # Panics
-    /// If there is no rule with that number.
+    /// Panics if there is no rule with that number.
     pub fn rule(&self, rule: u32) -> &[Symbol] {
         &self.symbols[self.range(rule as usize)]
     }

@@ -116,8 +116,8 @@ impl Sequitur {
     /// Reads the next symbol of the string, in amortised constant time.
     ///
     /// # Errors
-    /// If the symbol is larger than [`MAX_TERMINAL`], or the grammar is full. In that case, the
-    /// symbol does not become part of the string.
+    /// Returns an error if the symbol is larger than [`MAX_TERMINAL`], or the grammar is full. In
+    /// that case, the symbol does not become part of the string.
     pub fn push(&mut self, symbol: u32) -> Result<(), SequiturError> {
         self.append(symbol)?;
         self.settle();

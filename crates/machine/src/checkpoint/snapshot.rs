@@ -25,13 +25,13 @@ pub struct Waits {
 }
 
 impl Machine<'_> {
-    /// Returns the machine's current state, or `None` if the run has ended. O(variables of all
-    /// activations + elements of tables + exceptions). If an activation waits for a call in a
+    /// Returns the machine's current state, or `None` if the run has ended. Time: O(variables of
+    /// all activations + elements of tables + exceptions). If an activation waits for a call in a
     /// function with vectors, the first snapshot with this call also takes O(operators of the
     /// function).
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn snapshot(&mut self) -> Result<Option<Snapshot>, MachineError> {
         let Some(checkpoint) = self.checkpoint() else {
             return Ok(None);
@@ -50,7 +50,8 @@ impl Machine<'_> {
     /// nodes must have been [expected](Self::expect) or defined before.
     ///
     /// # Errors
-    /// If the snapshot cannot be a state of this run. The machine is then unusable.
+    /// Returns an error if the snapshot cannot be a state of this run. The machine is then
+    /// unusable.
     pub fn restore_snapshot(
         &mut self,
         snapshot: Snapshot,
@@ -62,7 +63,7 @@ impl Machine<'_> {
 
     /// Returns the activations that wait for a call, the outermost first. Each has the values of
     /// its locals and of the slots below the call's operands, as in a [`Snapshot`]. Returns `None`
-    /// if the run has ended. O(variables of all activations).
+    /// if the run has ended. Time: O(variables of all activations).
     pub fn waiting(&self) -> Option<Vec<Waits>> {
         let executes = matches!(Next::of(self.waiting)?, Next::Block(_));
         let waits = self.frames.len() - usize::from(executes).min(self.frames.len());

@@ -25,10 +25,10 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Reads a function's body. O(operators).
+    /// Reads a function's body. Time: O(operators).
     ///
     /// # Errors
-    /// If `bytes` is not the module from which the program was parsed.
+    /// Returns an error if `bytes` is not the module from which the program was parsed.
     pub fn read(
         program: &'a Program,
         bytes: &'a [u8],

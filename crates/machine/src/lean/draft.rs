@@ -58,7 +58,7 @@ struct Address {
 }
 
 impl<'a> Drafts<'a> {
-    /// Drafts the operations of a node. O(registers).
+    /// Drafts the operations of a node. Time: O(registers).
     pub(super) fn of(code: &'a NodeCode, narrow: bool, fused: bool) -> Vec<Draft> {
         let mut drafts = Self {
             code,

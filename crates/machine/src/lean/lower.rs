@@ -8,7 +8,7 @@ use crate::inst::Register;
 
 /// Returns a node's operations in full form. They leave every instruction's result in its register,
 /// and do not change the variables. Returns `None` if there are more registers than operations can
-/// name. O(registers).
+/// name. Time: O(registers).
 pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     if code.registers() > WINDOW {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
 
 /// Returns a node's operations in lean form, and the registers that the node's end reads. The
 /// operations write the node's outputs to the variables. All other registers are undefined. Returns
-/// `None` if there are more registers than operations can name. O(registers).
+/// `None` if there are more registers than operations can name. Time: O(registers).
 pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Register>)> {
     let most = code.registers() + 1 + end_operands(&code.end).count();
     if most > WINDOW {
@@ -191,7 +191,7 @@ impl Moves {
         end
     }
 
-    /// Converts the parallel moves to a sequence. `spare` is an unused register. O(moves +
+    /// Converts the parallel moves to a sequence. `spare` is an unused register. Time: O(moves +
     /// variables).
     fn order(self, variables: u32, spare: Register, ops: &mut Vec<Op>) {
         let moves = self.moves;

@@ -105,7 +105,7 @@ impl Operations {
     }
 
     /// Builds the lean form of a node from its code, if the node has such a form. `narrow` is true
-    /// if memory number 0 exists and has 32-bit addresses. O(registers), once for each node.
+    /// if memory number 0 exists and has 32-bit addresses. Time: O(registers), once for each node.
     pub(crate) fn make_lean(&mut self, node: NodeId, code: &NodeCode, narrow: bool) {
         if self.lean.len() <= node.index() {
             self.lean.resize(node.index() + 1, Form::NotMade);

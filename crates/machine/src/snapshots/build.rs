@@ -173,7 +173,7 @@ impl<S> SnapshotBuilder<S> {
     /// Completes the snapshots. `known` converts the data of each snapshot.
     ///
     /// # Errors
-    /// If `known` fails.
+    /// Returns an error if `known` fails.
     pub fn complete<E>(
         self,
         mut known: impl FnMut(S) -> Result<(Snapshot, Vec<Opened>), E>,
@@ -236,7 +236,7 @@ impl SnapshotBuilder {
     /// Writes the snapshots to a trace file. The caller must commit the file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write(self, out: &TraceWriter) -> afterimage_trace::Result<()> {
         let mut section = out.live_section(Kind::SNAPSHOTS, None)?;
         let mut index = Vec::new();

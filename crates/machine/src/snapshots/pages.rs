@@ -15,7 +15,7 @@ pub struct WrittenPages {
 }
 
 impl WrittenPages {
-    /// Marks the pages of a range. O(pages).
+    /// Marks the pages of a range. Time: O(pages).
     #[inline]
     pub fn mark(&mut self, range: Range) {
         let Some(last) = range.length.checked_sub(1) else {

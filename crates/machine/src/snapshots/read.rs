@@ -66,10 +66,10 @@ pub enum SnapshotError {
 }
 
 impl Snapshots {
-    /// Opens the snapshots in the last complete section of a file. O(snapshots).
+    /// Opens the snapshots in the last complete section of a file. Time: O(snapshots).
     ///
     /// # Errors
-    /// If the snapshots are damaged.
+    /// Returns an error if the snapshots are damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, SnapshotError> {
         let sections = (0..).map_while(|position| file.section(position));
         let known = |(_, section): &(usize, SectionReader)| {
@@ -115,7 +115,7 @@ impl Snapshots {
     /// The list of times is empty if the times are unknown.
     ///
     /// # Errors
-    /// If the snapshot is damaged or does not exist.
+    /// Returns an error if the snapshot is damaged or does not exist.
     pub fn snapshot(&self, number: usize) -> Result<(Snapshot, Vec<Opened>), SnapshotError> {
         let missing = || SnapshotError::Damaged("one is missing");
         match &self.place {
@@ -133,10 +133,11 @@ impl Snapshots {
     }
 
     /// Restores a machine of the run to a snapshot. The nodes of the path that the machine follows
-    /// must have been expected or defined. O(pages ever written).
+    /// must have been expected or defined. Time: O(pages ever written).
     ///
     /// # Errors
-    /// If the snapshots are damaged or belong to another run. The machine is then unusable.
+    /// Returns an error if the snapshots are damaged or belong to another run. The machine is then
+    /// unusable.
     pub fn restore(
         &self,
         machine: &mut Machine<'_>,

@@ -30,7 +30,7 @@ impl WrittenLinesBuilder {
     /// Begins a section with the first stretch. The caller must commit the file.
     ///
     /// # Errors
-    /// If the file cannot be written. The same applies to the following methods.
+    /// Returns an error if the file cannot be written. The same applies to the following methods.
     pub fn new(out: &TraceWriter) -> Result<Self> {
         Ok(Self {
             section: out.section(Kind::WRITTEN, None)?,

@@ -40,10 +40,10 @@ pub enum WrittenLinesError {
 }
 
 impl WrittenLines {
-    /// Opens the written lines in the last complete section of a file. O(stretches).
+    /// Opens the written lines in the last complete section of a file. Time: O(stretches).
     ///
     /// # Errors
-    /// If the written lines are damaged.
+    /// Returns an error if the written lines are damaged.
     pub fn open(file: &TraceFile) -> Result<Option<Self>, WrittenLinesError> {
         let sections = (0..).map_while(|position| file.section(position));
         let known = |(_, section): &(usize, SectionReader)| {
@@ -79,7 +79,7 @@ impl WrittenLines {
     /// Returns the lines that a stretch writes, as ascending runs.
     ///
     /// # Errors
-    /// If the lines are damaged, or the stretch does not exist.
+    /// Returns an error if the lines are damaged, or the stretch does not exist.
     pub fn lines(&self, stretch: usize) -> Result<Vec<LineRun>, WrittenLinesError> {
         let vertex = self.vertex(0, stretch)?;
         let mut runs = Vec::new();
@@ -96,7 +96,7 @@ impl WrittenLines {
     /// Reads O(log stretches) sets.
     ///
     /// # Errors
-    /// If the lines are damaged, or there are fewer than `end` stretches.
+    /// Returns an error if the lines are damaged, or there are fewer than `end` stretches.
     pub fn last_before(
         &self,
         end: usize,
@@ -129,11 +129,11 @@ impl WrittenLines {
         Ok(None)
     }
 
-    /// Whether the lines of each group contain the lines of all its stretches. O(lines of all
+    /// Whether the lines of each group contain the lines of all its stretches. Time: O(lines of all
     /// stretches).
     ///
     /// # Errors
-    /// If the written lines are damaged.
+    /// Returns an error if the written lines are damaged.
     pub fn is_sound(&self) -> Result<bool, WrittenLinesError> {
         let mut reader = self.reader()?;
         let mut set = |vertex: Vertex| {

@@ -33,7 +33,7 @@ pub struct LineSet {
 }
 
 impl LineSet {
-    /// Adds the lines of a range. O(lines).
+    /// Adds the lines of a range. Time: O(lines).
     pub fn mark(&mut self, range: Range) {
         let Some(last) = range.length.checked_sub(1) else {
             return;

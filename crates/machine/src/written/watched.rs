@@ -33,7 +33,7 @@ impl WatchedBytes {
     }
 
     /// Adds the next stretch. `written` has an entry for each byte of the region. The entry is not
-    /// 0 if the stretch writes the byte. O(region).
+    /// 0 if the stretch writes the byte. Time: O(region).
     pub fn add(&mut self, written: &[u8]) {
         let mut parts = Vec::new();
         for (part, bytes) in (0..).zip(written.chunks(BITS as usize)) {
@@ -56,7 +56,7 @@ impl WatchedBytes {
         self.memory == memory && self.first == Self::region(address)
     }
 
-    /// Returns the last stretch, among the first `end`, that writes this byte of the region.
+    /// Returns the last stretch, among the first `end`, that writes this byte of the region. Time:
     /// O(stretches from the result to `end` · log 64).
     pub fn last_before(&self, end: usize, address: u64) -> Option<usize> {
         let at = address.checked_sub(self.first)?;

@@ -104,7 +104,7 @@ impl CacheSpec {
     /// Combines two levels.
     ///
     /// # Errors
-    /// If the second level is smaller or has shorter lines.
+    /// Returns an error if the second level is smaller or has shorter lines.
     pub fn new(first: LevelSpec, second: Option<LevelSpec>) -> Result<Self, SpecError> {
         if let Some(behind) = second
             && (behind.size < first.size || behind.line < first.line)

@@ -49,8 +49,8 @@ impl<'a> Epoch<'a> {
     /// Memory use is proportional to `bytes`.
     ///
     /// # Errors
-    /// If the bytes are not an epoch. Errors inside the streams of an epoch appear only when the
-    /// streams are read.
+    /// Returns an error if the bytes are not an epoch. Errors inside the streams of an epoch appear
+    /// only when the streams are read.
     pub fn open(bytes: &'a [u8], two: bool) -> Result<Self, HistoryError> {
         let (&version, mut rest) = bytes.split_first().ok_or(HistoryError::Truncated)?;
         if version != VERSION {
@@ -139,7 +139,7 @@ impl SiteEpoch<'_> {
     /// bytes per miss.
     ///
     /// # Errors
-    /// If the history is damaged.
+    /// Returns an error if the history is damaged.
     pub fn misses(&self, before: u64, into: &mut Misses) -> Result<(), HistoryError> {
         let Tally {
             executions,

@@ -129,7 +129,7 @@ impl Summary {
     /// Decodes a summary. Memory use is proportional to `bytes`.
     ///
     /// # Errors
-    /// If the bytes are not a summary.
+    /// Returns an error if the bytes are not a summary.
     pub fn decode(bytes: &[u8]) -> Result<Self, HistoryError> {
         let (&version, mut rest) = bytes.split_first().ok_or(HistoryError::Truncated)?;
         if version != VERSION {

@@ -43,7 +43,7 @@ pub struct Traced {
 /// which `program` was parsed.
 ///
 /// # Panics
-/// If the module cannot be read or rewritten.
+/// Panics if the module cannot be read or rewritten.
 pub fn instrument(bytes: &[u8], program: &Program) -> Traced {
     let mut tracer = Tracer {
         program,
