@@ -252,7 +252,7 @@ impl TraceFile {
         self.inner.state.ignored
     }
 
-    /// Whether the ignored bytes are, by their headers, an addition that was interrupted before it
+    /// Whether the headers of the ignored bytes show an addition that was interrupted before it
     /// became part of the file. If so, only that addition is lost. Otherwise, the bytes may be
     /// damage. Returns `false` if there are none.
     pub fn is_interrupted(&self) -> bool {

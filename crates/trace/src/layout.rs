@@ -82,8 +82,8 @@ impl Kind {
     pub const SLICE: Kind = Kind(13);
     /// The opened grammars of the segments of the latest [`Kind::PATHS`], one per chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
-    /// The bytes that the host read in order to output them, from several calls per chunk. Only the
-    /// latest section is used.
+    /// The bytes that the host read in output calls, with several calls per chunk. Only the latest
+    /// section is used.
     pub const PRINTED: Kind = Kind(15);
     /// Snapshots of the machine's state, each with the pages of memory that changed since the
     /// previous one. Only the latest section is used.

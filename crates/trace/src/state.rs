@@ -67,8 +67,8 @@ pub(crate) struct State {
     pub end: u64,
     /// The number of bytes after the state.
     pub ignored: u64,
-    /// Whether, by their headers, an interrupted addition or first recording left these bytes. They
-    /// are then not damage.
+    /// Whether the headers show that these bytes remain from an interrupted addition or first
+    /// recording, and so are not damage.
     pub interrupted: bool,
     /// The position in `sections` by section number.
     numbers: HashMap<u32, usize>,
@@ -106,8 +106,8 @@ impl State {
             .map_or(0, |number| number.saturating_add(1))
     }
 
-    /// Adds a chunk that lies after all other chunks and before `limit`. The checks verify a
-    /// chunk's place in its section, whatever the file says.
+    /// Adds a chunk that lies after all other chunks and before `limit`. Checks that the chunk's
+    /// header is valid and that it directly continues its section.
     pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
         let header = &chunk.header;
         if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {

@@ -232,7 +232,7 @@ impl FileEpochs {
         Some((built, self.before.len()))
     }
 
-    /// Begins a question, and forgets that limits were exceeded.
+    /// Begins a question, and clears the record of exceeded limits.
     pub fn begin(&self) {
         if let Some(made) = &self.made {
             made.begin();

@@ -1,8 +1,8 @@
 //! Stores a program's output, that is, the bytes that the host read in output calls.
 //!
-//! The path and the log imply these bytes, but only if the run is followed from a checkpoint. For a
-//! question about a printed line, following the run would take longer than the rest of the work. So
-//! the bytes are stored.
+//! These bytes follow from the path and the log, but only if the run is followed from a checkpoint.
+//! For a question about a printed line, following the run would take longer than the rest of the
+//! work. So the bytes are stored.
 
 use std::cell::RefCell;
 use std::ops::Range as Span;

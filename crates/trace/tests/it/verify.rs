@@ -139,7 +139,7 @@ fn what_an_interrupted_addition_left_is_no_damage() {
     for length in first + 1..=index {
         let cut = [&bytes[..length], &[0; 64]].concat();
         let (_, interrupted, rules) = report(&cut);
-        // Within a chunk, such bytes count as its content, which is not read.
+        // If these bytes are inside a chunk, they count as its content, which is not checked.
         assert_eq!(interrupted, rules.is_empty());
     }
     let zeros = [&bytes[..first], &[0; 64]].concat();

@@ -67,8 +67,8 @@ pub(crate) struct Column {
     pub cut_high: Vec<u64>,
 }
 
-/// A run of elements of equal size, as a part of the data of one memory copy. One write stored the
-/// elements, in one execution or in executions at equal distances.
+/// A run of elements of equal size, which is part of the data of one memory copy. One write stored
+/// the elements, in one execution or in executions at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The number of bytes in an element.

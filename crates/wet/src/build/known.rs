@@ -152,7 +152,8 @@ impl Action {
 }
 
 impl NodeTable {
-    /// Adds nodes, and numbers their inputs and writes. The writes continue the numbers of `sites`.
+    /// Adds nodes, and numbers their inputs and writes. The numbers of the writes follow the
+    /// numbers in `sites`.
     pub(super) fn new(
         program: &Program,
         codes: &PrimaryMap<NodeId, NodeCode>,

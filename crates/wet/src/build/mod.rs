@@ -76,13 +76,13 @@ pub(crate) struct Builder<'a> {
     pub(crate) statements: u64,
     /// The number of executed blocks.
     pub(crate) time: u64,
-    /// Whether a number has been too large for a definition.
+    /// Whether a number was too large to fit into a definition.
     pub(crate) overflow: bool,
     /// Whether the run was resumed, so that earlier writes are unknown.
     resumed: bool,
 }
 
-/// The state in which a run continues if it is not followed from its beginning.
+/// The state from which to continue a run that is not followed from its beginning.
 pub(crate) struct Resumed<'a> {
     /// The number of executions of each node.
     pub counts: &'a [(NodeId, u64)],

@@ -10,7 +10,7 @@ pub(super) const EXECUTION_BITS: u32 = 36;
 const OFFSET_BITS: u32 = 4;
 /// The bit position of the site's number.
 const SITE_SHIFT: u32 = EXECUTION_BITS + OFFSET_BITS;
-/// The flag of a definition that steps. Its successive bytes are successive bytes of a value.
+/// The flag of a stepping definition, whose successive bytes are successive bytes of a value.
 const STEPPING: u64 = 1 << 63;
 
 /// The largest execution number that fits.

@@ -5,8 +5,8 @@
 //! variables that it reads. [`NodeTable`](super::known::NodeTable) determines the record's form.
 //! The addresses that the instructions access, the lengths of fills and copies, and the values that
 //! instructions read follow, in the order of the instructions. If the node's function has vectors,
-//! a value is two words. Events come between these records. They are calls, returns, exceptions,
-//! and actions of the host.
+//! a value is two words. Between these records are events: calls, returns, exceptions, and actions
+//! of the host.
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};

@@ -276,8 +276,8 @@ impl<'c> Image<'c> {
         self.fetch(missing, state)
     }
 
-    /// Loads words with their contents at the interval's beginning. No write has changed them
-    /// since.
+    /// Loads words with their contents at the current interval's beginning. The machine has not
+    /// written them since then.
     fn fetch(&self, words: Set, into: &mut impl Lines) -> Result<(), CheckpointError> {
         let mut found = newest(self.checkpoints, words, self.interval)?;
         found.sort_unstable_by_key(|(interval, _)| *interval);

@@ -48,8 +48,8 @@ const BEFORE: u64 = 1 << 40;
 
 /// Represents the node that wrote a variable before a stretch that was built alone.
 pub(crate) const BEFORE_NODE: u32 = u32::MAX - 1;
-/// Represents the node that wrote a variable, where the variable received a result of a call. The
-/// call was pending in the activation when the stretch began.
+/// Represents the writer of a variable that received a result of the call that was pending in the
+/// activation when the stretch began.
 pub(crate) const CALLED_NODE: u32 = u32::MAX - 2;
 
 /// Executions are stored as distances back.

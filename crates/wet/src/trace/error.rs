@@ -27,7 +27,8 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// A node is not a path of the program.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The trace names something impossible, which the text describes.
+    /// The trace contains something impossible, such as a use before its definition. The text
+    /// describes it.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
     /// The value was never computed, because the run trapped at this instruction or earlier.

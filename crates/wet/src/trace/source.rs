@@ -131,9 +131,9 @@ where
         self.follow(instance, register, |_, _| {})
     }
 
-    /// Returns the instructions that moved a register's value on its way to the register, the last
-    /// first, each with its execution. Blocks that moved the value before one of these instructions
-    /// may have selected it ([`NodeCode::moved`]).
+    /// Returns the instructions that moved a value on its way to a register, the last first, each
+    /// with its execution. The value may also have been selected by blocks that moved it before one
+    /// of these instructions ([`NodeCode::moved`]).
     ///
     /// # Errors
     /// Returns an error if the trace is damaged or incomplete.

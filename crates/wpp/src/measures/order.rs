@@ -7,8 +7,8 @@ use crate::{Kind, Root, Segment};
 /// Orders the rules. Each rule comes before the rules that it is the first to name. Of these rules,
 /// the rule that executes the most blocks comes directly after it.
 ///
-/// The way down to a random position then mostly leads from a rule to nearby bytes. The processor
-/// has often fetched them already, or they are on the same page. Time: linear.
+/// A descent to a random position then mostly reads nearby bytes. The processor has often fetched
+/// these bytes already, or they are on the same page. Time: linear.
 pub(super) fn order(segment: &Segment, lengths: &PrimaryMap<RuleId, u64>) -> Vec<RuleId> {
     let grammar = &segment.grammar;
     let times = times(segment);

@@ -54,7 +54,7 @@ fn nodes() -> PrimaryMap<NodeId, Node> {
     .collect()
 }
 
-/// Returns a sound segment. In it, an open activation of function 0 does something and ends, and
+/// Returns a sound segment. In it, an open activation of function 0 executes code and ends, and
 /// another activation begins.
 fn sound() -> Segment {
     Segment {
@@ -323,7 +323,7 @@ fn segments_must_follow_each_other() {
     assert_eq!(other.check(), Err(PathError::Follow { segment: 1 }));
 }
 
-/// Changes one thing in a segment.
+/// Changes one property of a segment.
 fn mutate(segment: &mut Segment, what: u8, at: usize, value: u32) {
     let symbol = if value.is_multiple_of(2) {
         node(value / 2 % 8)

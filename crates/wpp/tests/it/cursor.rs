@@ -144,7 +144,7 @@ fn within_activations(run: &Run, limit: usize) {
     }
 }
 
-/// Every set of nodes of a small run, and single nodes of a large one.
+/// Checks searches for every set of nodes of a small run, and for single nodes of a large run.
 fn among(run: &Run, limit: usize) {
     let naive = run.naive();
     let path = whole_path(run, limit);
@@ -538,7 +538,7 @@ fn reads_ahead(run: &Run, limit: usize, from: u64) {
         }
     });
     assert!(counting.loads.load(Ordering::Relaxed) <= count);
-    // Parts that the reader leaves out are opened at most once, too.
+    // If the cursor starts in the middle, each segment is loaded at most once more.
     let path = WholePath::new(&counting, Arc::clone(&nodes)).unwrap();
     let time = from % path.length().max(1) + 1;
     let expected = path.cursor().seek(time);

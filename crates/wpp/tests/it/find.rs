@@ -59,8 +59,8 @@ fn activations(run: &Run) -> Vec<Activation> {
     all
 }
 
-/// Returns where the caller of an activation continues afterwards, if the caller then executes
-/// something before making another call.
+/// Returns where the caller of an activation continues afterwards, if the caller then executes a
+/// block before making another call.
 fn goes_on(all: &[Activation], activation: usize) -> Option<(usize, usize)> {
     let (caller, call) = all[activation].caller.filter(|_| all[activation].ended)?;
     let next = all[caller].own.get(call + 1);

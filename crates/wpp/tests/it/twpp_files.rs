@@ -55,8 +55,8 @@ fn put_checksum(bytes: &mut [u8], at: usize, (begin, length): (usize, usize)) {
     }
 }
 
-/// Reads a function in every way. Checks that nothing panics, and that a trace is valid or invalid
-/// in whatever way it is read.
+/// Reads a function in every way. Checks that nothing panics, and that all ways agree on whether a
+/// trace is valid.
 fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
     let Ok(stored) = reader.function(entry.function) else {
         return;

@@ -157,9 +157,9 @@ impl Labels<'_> {
 }
 
 impl CopyView<'_> {
-    /// Finds the executions that copied the data sought. Appends the execution and the number of
-    /// bytes for each run with the data sought, or for its one element with this data. Time: O(runs
-    /// of the copies).
+    /// Finds the executions that copied the data sought. For each run with this data, appends the
+    /// execution and a number of bytes: the run's bytes if one execution wrote the whole run, or
+    /// otherwise the bytes of the one element with this data. Time: O(runs of the copies).
     ///
     /// # Errors
     /// Returns an error if the stored data is damaged.

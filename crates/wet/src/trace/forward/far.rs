@@ -71,7 +71,7 @@ where
         let mut edges = body.function.cfg.edges.values();
         let handles = edges.any(|edge| matches!(edge.kind, EdgeKind::Catch(_)));
         let touching = if handles && top.held.iter().any(|&variable| variable >= slots) {
-            // A handler may write these slots, whatever node threw the exception.
+            // A handler may write these slots, whichever node threw the exception.
             nothing
         } else {
             let mut touching: Vec<(NodeId, u64)> = Vec::new();

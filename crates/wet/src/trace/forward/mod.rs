@@ -2,10 +2,10 @@
 //!
 //! This search is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`],
 //! [`WholeTrace::copied`] and [`WholeTrace::taken`]. An execution uses a definition if one of these
-//! functions names the definition for it. Variables are followed along the path, because the trace
-//! has no data about them ([`Holders`]). Uses of memory and globals are searched for in the labels
-//! of later executions ([`Readers`]). Uses of tables and sizes are found along the path
-//! ([`Takers`]).
+//! functions, called for the execution, returns the definition. Variables are followed along the
+//! path, because the trace has no data about them ([`Holders`]). Uses of memory and globals are
+//! searched for in the labels of later executions ([`Readers`]). Uses of tables and sizes are found
+//! along the path ([`Takers`]).
 
 mod far;
 mod held;

@@ -32,7 +32,7 @@ struct Frame {
     next: u32,
     /// The index after the last symbol.
     end: u32,
-    /// The number of times that the rule must still be walked after this time.
+    /// The number of times that the rule must still be walked after the current walk.
     again: u64,
 }
 
