@@ -1,7 +1,7 @@
 //! Measures the cost of splitting an edge on this engine.
 //!
-//! It runs plans made under several charges in turn. The charge with the fastest plans is right,
-//! even if these plans execute more increments.
+//! The benchmark runs plans made under several charges in turn. The best charge is the one with the
+//! fastest plans, even if these plans execute more increments.
 
 use afterimage_placement::{Mode, PlanOptions, SplitCost, plan};
 use afterimage_program::Program;

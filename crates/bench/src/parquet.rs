@@ -167,7 +167,7 @@ fn export(
 
 /// Waits for the end of a process, and returns the seconds of processor time that it took.
 fn ended(child: &Child) -> Result<f64> {
-    // The times of a process can be read until it has been waited for.
+    // The times of a process can be read only until the process has been waited for.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(Pid::from_child(child)), options)?;
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id()))?;

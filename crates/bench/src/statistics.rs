@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Several measurements of the same thing.
+/// Several measurements of the same quantity.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Sample {
     pub median: f64,

@@ -1,6 +1,6 @@
 //! Lowest common ancestors in a tree whose vertices are numbered in preorder.
 
-/// Answers queries in O(log n) by heavy paths (Harel and Tarjan 1984, without their tables).
+/// Answers queries in O(log n) using heavy paths (Harel and Tarjan 1984, without their tables).
 pub(crate) struct LowestCommonAncestor<'a> {
     parent: &'a [u32],
     /// The topmost vertex of the heavy path through each vertex.

@@ -7,7 +7,7 @@ use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
 /// The post-dominator tree. `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
 ///
 /// If a vertex cannot reach EXIT, the graph is first completed by *virtual exits*. Every vertex
-/// without successors gets an edge to EXIT. So does one vertex of every region that cannot be left,
+/// without successors gets an edge to EXIT. So does one vertex of every region that no edge leaves,
 /// namely the vertex that depth-first search discovers first. In an infinite loop, this is the
 /// header. Every vertex then reaches EXIT and has a place in the tree. An infinite loop thus
 /// behaves like a loop that can end at its header. Edges that leave EXIT are ignored.
@@ -55,9 +55,9 @@ fn inner_edges(graph: &FlowGraph) -> impl Iterator<Item = (usize, usize)> + Clon
         .filter(|&(from, _)| from != graph.exit().index())
 }
 
-/// Returns one vertex of every strongly connected component that no edge leaves, except EXIT's
-/// component, ascending. It is the vertex that depth-first search from the root discovers first. If
-/// the root does not reach the component, it is the lowest vertex. Time: O(V + E).
+/// For every strongly connected component that no edge leaves, except EXIT's, returns one vertex.
+/// This is the vertex that depth-first search from the root discovers first, or the lowest vertex
+/// if the root does not reach the component. The vertices ascend. Time: O(V + E).
 pub fn virtual_exits(graph: &FlowGraph) -> Vec<BlockId> {
     let components = Components::compute(&Adjacency::new(graph.vertex_count(), inner_edges(graph)));
     let mut is_left = vec![false; components.count()];

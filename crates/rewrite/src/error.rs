@@ -38,7 +38,7 @@ pub enum RewriteError {
     Limit {
         /// The index of the function.
         function: u32,
-        /// The things that the function has too many of, in words.
+        /// What the function would have too many of, such as `locals`.
         what: &'static str,
         /// The number that the function would have.
         found: usize,

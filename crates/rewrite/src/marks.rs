@@ -34,9 +34,9 @@
 //! # Bytes
 //!
 //! Alternatively, each byte of a region of [`WATCHED`] bytes has a mark. A word in the probes'
-//! memory says where the region begins, so one module works for all regions. With each store, a
-//! store of the same width sets the marks to ones. There is room before and after the region's
-//! marks for stores that cross the region's ends. This room is never read.
+//! memory says where the region begins, so one module works for all regions. After each store, an
+//! added store of the same width sets the marks to ones. There is room before and after the
+//! region's marks for stores that cross the region's ends. This room is never read.
 //!
 //! ```wat
 //! …  (i32.store offset=4)

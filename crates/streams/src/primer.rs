@@ -1,6 +1,6 @@
 //! Chooses blocks that prime the model of a long stream.
 //!
-//! A predictor that began each block with empty tables would learn the same things again in each
+//! A predictor that began each block with empty tables would learn the same patterns again in each
 //! block. So a predictor begins with the tables that it has learnt from a few blocks, which are
 //! spread evenly over the stream. These blocks are coded first, each by a model that knows the
 //! earlier priming blocks. All other blocks are coded by a model that knows all priming blocks.

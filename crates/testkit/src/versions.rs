@@ -1,10 +1,10 @@
 //! Generates two versions of a program for which the corresponding operators are known by
 //! construction.
 //!
-//! A random program is written as WebAssembly twice. One version has every variable in memory, as
-//! from a compiler without optimisation, and the other is [transformed](Transformations). Every
-//! operation of the program has a number. The operators that implement it carry this number in both
-//! versions, even after copying.
+//! A random program is written as WebAssembly twice. One version has every variable in memory, like
+//! code from a compiler without optimisation, and the other is [transformed](Transformations).
+//! Every operation of the program has a number. The operators that implement it carry this number
+//! in both versions, even after copying.
 
 mod emit;
 mod program;

@@ -35,7 +35,7 @@ impl From<Sample> for Cell {
 enum Worse {
     Larger,
     Smaller,
-    /// Neither direction, because the value is not a matter of better or worse.
+    /// Neither direction, because no value is better or worse than another.
     Neither,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Extraction {
     called: usize,
 }
 
-/// The number of functions to measure in every way. They are at equal distances in the order of
+/// The number of functions to measure with every method. They are evenly spaced in the order of
 /// their numbers of calls.
 const READ: usize = 20;
 /// The number of functions to search for in the raw trace, which takes the same time for each.
@@ -140,8 +140,8 @@ fn scan_milliseconds(scan: &Scan) -> f64 {
     scan.time.as_secs_f64() * 1e3
 }
 
-/// Returns functions at equal distances in the order of their numbers of calls, except those with
-/// traces that are too long.
+/// Returns functions that are evenly spaced in the order of their numbers of calls, except
+/// functions with traces that are too long.
 pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
     let blocks = |f: &FunctionTraces| (0..f.paths.len()).map(|k| f.blocks(k)).sum::<u64>();
     let short = twpp.functions.iter().filter(|f| blocks(f) <= LONGEST);

@@ -80,7 +80,7 @@ fn figures<'a>() -> Vec<Figure<'a>> {
             ),
         ),
         (
-            // The rows of the two programs that Table 5 swaps are corrected by Table 3.
+            // Table 5 swaps the rows of two programs. Table 3 shows the right order.
             "2001, Table 5",
             &[26.5 / 8.4, 51.6 / 11.2, 7.3 / 0.7, 6.4 / 7.8, 0.7 / 0.4],
             Column::cost("TWPP / Sequitur, size", 2, |row: &Row| {

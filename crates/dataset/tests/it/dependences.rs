@@ -1,5 +1,5 @@
-//! Dependences equal those that are looked up one by one in the values, and name the writer of each
-//! byte.
+//! Checks that dependences equal those that are looked up one by one in the values, and name the
+//! writer of each byte.
 
 use std::collections::{HashMap, HashSet};
 

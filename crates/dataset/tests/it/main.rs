@@ -111,11 +111,11 @@ fn call(program: &Program, export: usize) -> Option<Command> {
     })
 }
 
-/// The maximum number of blocks, because more would take long.
+/// The maximum number of blocks. Longer runs would take too long.
 const MOST_BLOCKS: u64 = 3000;
 
-/// Shows small runs: of the program above, a stopped program, generated programs, and hand-written
-/// programs.
+/// Passes small runs to `show`: runs of the program above, a stopped program, generated programs,
+/// and hand-written programs.
 fn each_run(seeds: u64, mut show: impl FnMut(&Session, &TempDir)) {
     let mut shown = |at: &Path, folder: &TempDir| {
         let session = Session::open(at).unwrap();

@@ -1,4 +1,4 @@
-//! The tables match the run.
+//! Checks that the tables match the run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;

@@ -13,8 +13,8 @@ use afterimage_trace::{Existing, TraceFile, TraceWriter};
 /// A path, and the block where it continues.
 type Path = (Vec<BlockId>, Option<BlockId>);
 
-/// Returns a path from a block on, as the lens would make it. It ends at the latest before it would
-/// contain a block twice.
+/// Returns a path from a block on, as the lens would make it. The path ends before a block would
+/// occur twice, or earlier.
 fn path(body: &Body<'_>, random: &mut SplitMix64) -> Path {
     let cfg = &body.function.cfg;
     let code = Vec::from_iter(cfg.blocks.iter().filter(|b| b.1.kind == BlockKind::Code));

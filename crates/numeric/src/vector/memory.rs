@@ -1,4 +1,4 @@
-//! Vector operators on memory, without the memory itself. They convert the bytes read into a
+//! Vector loads and stores, without the access to memory itself. They convert the bytes read into a
 //! vector, and a vector into the bytes to write.
 
 use wasmparser::{MemArg, Operator};

@@ -203,7 +203,8 @@ proptest! {
                 counted.push(equations.edge(i, e));
             }
         }
-        // The values that no counter measures, which are entries and the indirect call behind each.
+        // The values that no counter can measure: each function's entries, and its entries from
+        // indirect calls.
         let is_edge = |c: &usize| edges.iter().any(|(_, edge)| edge == c);
         let hidden: Vec<usize> = (0..equations.columns).filter(|c| !is_edge(c)).collect();
         let used = |c: &usize| equations.rows.iter().any(|row| row[*c] != 0.0);
