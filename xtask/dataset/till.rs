@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-/// Eight prices are in one line of a cache of 32 bytes.
+/// A cache line of 32 bytes contains eight prices.
 const ITEMS: usize = 1024;
 
 struct Till {
@@ -37,7 +37,7 @@ impl Till {
     }
 }
 
-/// One percent for each doubling of the quantity, found in a slow way.
+/// Returns one percent for each doubling of the quantity, computed in a slow way.
 #[inline(never)]
 fn discount(quantity: u32) -> u32 {
     let mut percent = 0;

@@ -1,4 +1,4 @@
-//! A bank whose fees go wrong for large amounts. Names and output try to be more than text.
+//! A bank whose fees are wrong for large amounts. Its names and output contain markup.
 
 struct Account {
     owner: &'static str,

@@ -23,7 +23,7 @@ impl Program {
     }
 }
 
-/// A task, which is something that users want to know.
+/// A user's task, such as finding the store that wrote a value.
 pub struct Task {
     pub title: &'static str,
     pub commands: &'static [&'static str],
