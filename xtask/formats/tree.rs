@@ -1,4 +1,4 @@
-//! Sorts numbers through a tree, and ends by a failed assertion deep in a recursion.
+//! Sorts numbers with a tree, and ends with a failed assertion deep in a recursion.
 use std::cell::Cell;
 
 struct Node {

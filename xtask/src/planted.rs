@@ -43,8 +43,8 @@ const BUGS: &[Bug] = &[
         from: ">> 31",
         to: ">> 30",
     },
-    // The script's compiler puts a negated constant into an instruction because the constant itself
-    // fits.
+    // The compiler of scripts checks whether a constant fits into an instruction, but then stores
+    // the negated constant.
     Bug {
         program: "lua",
         binary: "guest-lua",

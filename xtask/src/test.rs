@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
-/// Tools by others, which the tests use if they are installed.
+/// Third-party tools, which the tests use if they are installed.
 const OPTIONAL: &str = include_str!("../../.ci/tools");
 
 /// Returns the lines of [`OPTIONAL`], each as a program or file, its Debian package, and its

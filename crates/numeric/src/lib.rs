@@ -1,6 +1,6 @@
 //! Computes WebAssembly's numeric operators, bit for bit like the engine that records runs.
 //!
-//! This crate serves evaluators. Operators are small `Copy` opcodes, and values are represented by
+//! This crate is for evaluators. Operators are small `Copy` opcodes, and values are represented by
 //! their bits. The engine's settings make every result deterministic. NaNs that arithmetic yields
 //! are canonical, and relaxed operators have their deterministic meaning (WebAssembly core
 //! specification 3.0, section "Numerics", "deterministic profile").

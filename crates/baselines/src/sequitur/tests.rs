@@ -192,8 +192,8 @@ fn what_cannot_be_taken_is_refused_and_changes_nothing() {
     assert_eq!(sequitur.len(), 4);
 }
 
-/// Generates nested repetitions, such as loops and calls produce, from a list of phrases. Each
-/// phrase is built from earlier phrases.
+/// Generates nested repetitions, like those that loops and calls produce, from a list of phrases.
+/// Each phrase is built from earlier phrases.
 fn nested() -> impl Strategy<Value = Vec<u32>> {
     let phrase = prop::collection::vec((any::<prop::sample::Index>(), 1usize..5), 1..5);
     prop::collection::vec(phrase, 1..7).prop_map(|phrases| {

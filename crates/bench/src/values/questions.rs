@@ -130,7 +130,7 @@ pub(crate) fn measure(subject: &Subject, samples: &[Computed]) -> Result<Questio
         let number = executions.by(block_of(subject, sample)?)?;
         numbers.push(number);
         let start = Instant::now();
-        // Each sample gets only one timed question, so that no question profits from another.
+        // Each sample gets only one timed question, so that no question benefits from another.
         if numbers.len().is_multiple_of(2) {
             let execution = executions.get(&values, number)?;
             let execution = execution.context("an execution was not found")?;

@@ -225,7 +225,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// Returns the factor by which the paper's predictors make the sample of all classes larger.
+    /// Returns the factor by which the paper's predictors enlarge the sample of all classes.
     pub(super) fn predictors_to_ours(&self) -> f64 {
         let tier2 = &self.tier2;
         let samples = [&tier2.labels, &tier2.values, &tier2.copies].map(|class| class.sample);

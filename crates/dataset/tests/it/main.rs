@@ -59,7 +59,7 @@ const MIXED: &str = r#"(module
     (drop (memory.grow (i32.const 1)))
     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
 
-/// Records a program. Returns `false` if it cannot begin.
+/// Records a program. Returns `false` if the run cannot begin.
 fn recorded(at: &Path, module: &[u8], command: &Command) -> bool {
     let program = Arc::new(Program::parse(module).unwrap());
     let options = RecordOptions {

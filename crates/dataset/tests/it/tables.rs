@@ -26,7 +26,7 @@ pub fn write(session: &Session, folder: &Path, window_blocks: u64) {
     assert_eq!(report.windows, report.all);
 }
 
-/// Returns the steps of the run, which another part of the library makes.
+/// Returns the steps of the run, which another part of the library computes.
 fn steps(session: &Session) -> Vec<Step> {
     let (run, log) = (session.run().unwrap(), session.file().log().unwrap());
     let mut steps = Steps::new(run, log, Wanted::ALL).unwrap();

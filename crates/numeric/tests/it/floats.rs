@@ -39,8 +39,8 @@ enum Fraction {
     AboveHalf,
 }
 
-/// Returns the number without its fraction. For a number that no 64-bit integer reaches, returns
-/// some such integer.
+/// Returns the number without its fraction. If the number is far beyond 64-bit integers, returns
+/// any integer beyond them.
 fn whole(number: Exact) -> i128 {
     let number = integer(number, |_, _| false);
     let magnitude = match number.significand {

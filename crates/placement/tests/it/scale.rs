@@ -10,7 +10,7 @@ use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
 /// The time limit. It is generous, because machines differ and quadratic behaviour takes hours.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Plans, and solves for a run in which nothing happened.
+/// Makes a plan, and solves for the counts of a run that executed nothing.
 fn plan_and_solve(program: &Program, mode: Mode) {
     let start = Instant::now();
     let plan = plan(program, &PlanOptions::new(mode)).expect("a plan");

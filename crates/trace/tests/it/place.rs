@@ -174,7 +174,7 @@ fn there_is_one_writer_at_a_time_and_readers_do_not_wait() {
         TraceFile::open(&path).unwrap().meta().unwrap(),
         Meta::default()
     );
-    // The lock lasts as long as any part of the writer.
+    // The lock is held as long as any part of the writer exists.
     let section = writer.section(Kind(900), None).unwrap();
     writer.commit().unwrap();
     drop(writer);
@@ -246,7 +246,7 @@ fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
     ));
 }
 
-/// Writes META and MODULE, with which every file in these tests ends.
+/// Writes META and MODULE, the last sections of every file in these tests.
 fn written(writer: &TraceWriter) {
     writer.meta(&sample::meta()).unwrap();
     writer.module(sample::MODULE).unwrap();

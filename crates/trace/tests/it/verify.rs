@@ -135,7 +135,7 @@ fn what_an_interrupted_addition_left_is_no_damage() {
         let expected = (ignored, false, vec![Rule::Tail]);
         assert_eq!(report(&bytes[..length]), expected, "{length}");
     }
-    // Bytes that are no headers may follow, as after a disk lost recent writes.
+    // Bytes that are not headers may follow, for example if the disk lost recent writes.
     for length in first + 1..=index {
         let cut = [&bytes[..length], &[0; 64]].concat();
         let (_, interrupted, rules) = report(&cut);

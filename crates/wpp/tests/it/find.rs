@@ -67,8 +67,8 @@ fn goes_on(all: &[Activation], activation: usize) -> Option<(usize, usize)> {
     matches!(next, Some(Own::Block(..))).then_some((caller, call + 1))
 }
 
-/// Returns the times at which the parts from number `from` on are complete, if they begin with an
-/// event of an activation.
+/// Returns the times at which occurrences of `parts` end. They begin with event number `from` of an
+/// activation.
 fn ends(all: &[Activation], parts: &[Part], activation: usize, from: usize) -> Vec<u64> {
     let own = &all[activation].own[from..];
     let blocks = own.iter().enumerate().filter_map(|(at, own)| match *own {

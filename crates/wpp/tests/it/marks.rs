@@ -74,7 +74,7 @@ fn check(run: &Run, limit: usize, salt: u64) {
     let naive = run.naive();
     let marking = Hashed::new(run, salt);
     let mut last = vec![None; naive.activations.len()];
-    // In chaotic runs, the host itself may execute something.
+    // In runs without structure, nodes may be executed outside any activation.
     let mut last_of_host = None;
     let mut expected = Vec::new();
     for visit in &naive.visits {

@@ -109,7 +109,8 @@ const ENDLESS: &[&str] = &[
            (call $down (i32.sub (local.get 0) (i32.const 1)))
            (call $down (i32.sub (local.get 0) (i32.const 1))))))"#,
     "(func $f (export \"run\") (return_call $f))",
-    // Blocks whose only way out may fail, so they are counted where they begin, at the polls.
+    // Blocks whose only exit may trap or throw, so they are counted at their beginning, at the
+    // polls.
     r#"(type $v (func)) (table funcref (elem $f))
        (func $f (export "run") (return_call_indirect (type $v) (i32.const 0)))"#,
     r#"(tag $t)
@@ -174,7 +175,7 @@ fn a_run_that_was_stopped_before_it_began() {
 }
 
 /// Without the clock, the moment of a stop is lost. So the counts are those of the live run, if it
-/// had any.
+/// counted.
 #[test]
 fn without_a_clock_nothing_is_guessed() {
     let bytes = wat("(module (func $f (export \"run\") (call $f)))");
@@ -198,7 +199,7 @@ fn without_a_clock_nothing_is_guessed() {
     );
 }
 
-/// A guest that sleeps, five frames down. The guest waits for one moment, or for the earlier of two
+/// A guest that sleeps five frames deep. The guest waits for one moment, or for the earlier of two
 /// moments. The host handles these cases differently.
 #[test]
 fn sleeps_are_stopped() {

@@ -354,8 +354,8 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
            (func $f (export "run")
              (block $h (try_table (catch_all $h) (call $f) (throw $t)))
              (call $f))"#,
-        // A tail call calls the function that does not fit, so the caller is no longer on the
-        // stack.
+        // A tail call calls the function whose frame does not fit, so the caller is no longer on
+        // the stack.
         r#"(func $f (export "run") (local f64 f64 f64 f64 f64 f64) (call $hop (i32.const 1)))
            (func $hop (param i32) (return_call $land (local.get 0) (i64.const 1) (i64.const 2) (i64.const 3)
               (i64.const 4) (i64.const 5) (i64.const 6) (i64.const 7) (i64.const 8) (i64.const 9)))

@@ -116,7 +116,7 @@ fn modules_that_call_the_host() {
     assert!(seen["returned"] > 15, "{seen:?}");
 }
 
-/// Tests every kind of ending, from any place where a program may be when its fuel runs out.
+/// Tests every kind of ending, at random places in programs that run until their fuel is used up.
 #[test]
 fn programs_that_wander_and_end_in_every_way() {
     let mut seen = Seen::new();

@@ -223,8 +223,8 @@ fn compared(text: &str) -> usize {
     agree(&recording, &path, made)
 }
 
-/// Code in which operands of each type wait outside of blocks, loops and conditions, below
-/// parameters and results.
+/// Code in which operands of each type stay on the stack while blocks, loops and conditions
+/// execute, below their parameters and results.
 const OPERANDS: &str = r#"
       (func $f (param $n i32) (result i32 i64)
         (if (local.get $n) (then (drop (call $f (i32.sub (local.get $n) (i32.const 1)))) (drop)))
@@ -273,7 +273,7 @@ fn operands_outside_of_open_blocks_are_captured() {
 
 #[test]
 fn snapshots_are_made_while_halves_of_the_ring_are_exchanged() {
-    // One bit for each of twelve million iterations makes more words than a half holds.
+    // One bit for each of twelve million iterations makes more words than half of the ring holds.
     let text = r#"(module
       (func (export "run") (result i32) (local $i i32) (local $x i32) (local $n i32)
         (local.set $x (i32.const 12345))

@@ -130,8 +130,8 @@ fn agree_on(recording: &Recording, stored: &Stored, criteria: u64) {
     }
 }
 
-/// Checks that potential dependences include every observed dependence of operators, and that
-/// forward is the reverse of backward.
+/// Checks that potential dependences include every observed dependence of operators, and that the
+/// forward direction is the reverse of the backward direction.
 fn potential(compared: &Compared<'_>) {
     let (recording, stored) = (compared.recording, compared.stored);
     let codes = compared.machine.codes().iter();

@@ -1,5 +1,5 @@
-//! Records everything, which is all registers of all executions, and the last writer of each byte,
-//! global and variable.
+//! Records everything: all registers of all executions, and the last writer of each byte, global
+//! and variable.
 
 use std::collections::HashMap;
 

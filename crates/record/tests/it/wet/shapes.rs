@@ -1,5 +1,4 @@
-//! Tests guests with difficult dependences, which are distant definitions, exceptions and long
-//! chains.
+//! Tests guests with difficult dependences: distant definitions, exceptions and long chains.
 
 use super::follow::agree;
 use crate::guests::record_run;
