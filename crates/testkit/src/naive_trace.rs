@@ -1,4 +1,5 @@
-//! Counts an execution by definition. Every block reports to the host, which counts it.
+//! Computes the counts of an execution from their definition. Every block reports to the host,
+//! which counts it.
 //!
 //! [`instrument`] inserts calls to the host at the entry and exit of every function, at the start
 //! of every block, at every branch (with its condition or table index), and in every exception

@@ -216,7 +216,7 @@ fn faults() -> Vec<Call> {
     faults
 }
 
-/// Builds a guest that makes these calls and then hands over its memory.
+/// Builds a guest that makes these calls and then passes all of its memory to `fd_write`.
 fn guest(calls: &[Call]) -> Vec<u8> {
     let mut text = String::from("(module\n");
     for (name, parameters) in FUNCTIONS {
@@ -368,7 +368,7 @@ fn calls_with_bad_pointers_write_what_is_declared() {
     let mut trapped = 0;
     for fault in faults {
         println!("{fault:?}");
-        // If the host has not trapped, the hand-over of memory follows the failing call.
+        // If the host has not trapped, the call that outputs memory follows the failing call.
         let recording = record(&[open.clone(), fault.clone()], true);
         match recording.ending() {
             Ending::Returned => {}
