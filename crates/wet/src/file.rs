@@ -34,7 +34,7 @@ pub enum EpochFileError {
     Epoch(#[from] EpochError),
     /// The index is damaged.
     #[error(
-        "the index of the whole execution trace is damaged, or of another version: build it again (afterimage build --lens full --again)"
+        "the index of the whole execution trace is damaged or has another version; build it again: afterimage build --lens full --again"
     )]
     Index,
     /// The trace belongs to another path.

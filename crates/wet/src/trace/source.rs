@@ -501,7 +501,7 @@ where
                     Some(Taker::Given(variable)),
                 ))
             }
-            _ => Err(TraceError::Damaged("a call that calls nothing")),
+            _ => Err(TraceError::Damaged("a call without a callee")),
         }
     }
 
