@@ -23,7 +23,7 @@ pub type NextAccessed<'s> = dyn FnMut() -> Result<Option<AccessedAddresses>, Pre
 /// whether `limit` left out any lines.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn accessed_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -78,7 +78,7 @@ pub struct AccessedRow {
 /// Writes the rows for programs.
 ///
 /// # Errors
-/// If `to` fails or the run cannot be followed.
+/// Returns an error if `to` fails or the run cannot be followed.
 pub fn accessed_rows(
     to: &mut dyn TakeRows<AccessedHead>,
     scene: &StepScene<'_>,
@@ -108,7 +108,7 @@ pub fn accessed_rows(
 /// Writes the rows in the binary form that docs/TRACE.md describes.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn accessed_binary(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

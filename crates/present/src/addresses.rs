@@ -112,7 +112,7 @@ impl Run {
 /// Returns whether there were more than `limit` lines.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn addresses_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -218,7 +218,7 @@ pub struct AddressRow {
 /// Writes executions for programs.
 ///
 /// # Errors
-/// If `to` fails or the run cannot be followed.
+/// Returns an error if `to` fails or the run cannot be followed.
 pub fn address_rows(
     to: &mut dyn TakeRows<AddressesHead>,
     scene: &StepScene<'_>,
@@ -251,7 +251,7 @@ pub fn address_rows(
 /// the limit left out any rows.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn address_stats_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -392,7 +392,7 @@ pub struct AddressStatsRow {
 /// Writes the summary for programs.
 ///
 /// # Errors
-/// If `to` fails or the module does not match the program.
+/// Returns an error if `to` fails or the module does not match the program.
 pub fn address_stats_rows(
     to: &mut dyn TakeRows<AddressStatsHead>,
     scene: &StepScene<'_>,

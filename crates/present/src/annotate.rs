@@ -38,7 +38,7 @@ const MISSING: usize = 10;
 /// instructions. The file with the most executed instructions comes first.
 ///
 /// # Errors
-/// If `out` fails or the profile cannot be evaluated.
+/// Returns an error if `out` fails or the profile cannot be evaluated.
 pub fn annotate(
     out: &mut dyn Write,
     profile: &Profile<'_>,

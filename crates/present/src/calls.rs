@@ -67,7 +67,7 @@ impl CallGraphView<'_> {
 /// time first.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn calls_text(
     out: &mut dyn Write,
     report: &CallGraphView<'_>,
@@ -136,7 +136,7 @@ pub fn calls_text(
 /// Writes the callers and callees of a function, the edges with the longest time first.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn function_calls_text(
     out: &mut dyn Write,
     report: &CallGraphView<'_>,
@@ -305,7 +305,7 @@ impl CallGraphView<'_> {
 /// caller and callee has a row.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn calls_csv(out: &mut dyn Write, report: &CallGraphView<'_>) -> Result<(), PresentError> {
     let header = "caller,caller_name,callee,callee_name,calls,own,inclusive";
     let mut table = Csv::new(out, header)?;
@@ -330,7 +330,7 @@ const FRAMES: usize = 20;
 /// outermost first, and then the call itself.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn call_text<S: afterimage_wpp::Segments>(
     out: &mut dyn Write,
     scene: &Scene<'_, S>,
@@ -424,7 +424,7 @@ impl Document for CallDocument {
 /// Writes one call and the stack, innermost first, as one JSON document.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn call_json<S: afterimage_wpp::Segments>(
     out: &mut dyn Write,
     scene: &Scene<'_, S>,

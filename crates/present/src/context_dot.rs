@@ -14,7 +14,7 @@ use crate::number::{counted, grouped, percent};
 /// are dashed. Vertices for parts left out of the path are dotted.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn context_dot(
     out: &mut dyn Write,
     tree: &ContextTree,

@@ -105,7 +105,7 @@ impl<'p> Coverage<'p> {
     /// Collects the counts of all files, or of the files that a filter shows.
     ///
     /// # Errors
-    /// If the profile cannot be evaluated.
+    /// Returns an error if the profile cannot be evaluated.
     pub(crate) fn of(
         profile: &'p Profile<'_>,
         scope: &Scope,

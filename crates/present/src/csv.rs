@@ -16,7 +16,7 @@ use crate::plain::escaped;
 /// each kind of report.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn csv(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -129,7 +129,7 @@ fn verdict(answer: &FactAnswer) -> String {
 /// the path traces.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn dataflow_text(
     out: &mut dyn Write,
     scene: &FactScene<'_>,
@@ -457,7 +457,7 @@ pub struct DataflowPath {
 /// Returns the document.
 ///
 /// # Errors
-/// If the module does not match the program.
+/// Returns an error if the module does not match the program.
 pub(crate) fn dataflow_document(
     scene: &FactScene<'_>,
     rows: &[FactRow],
@@ -541,7 +541,7 @@ fn path_trace(path: &PathAnswer) -> DataflowPath {
 /// Writes comma-separated values with a row for each operator and decider.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn dataflow_csv(
     out: &mut dyn Write,
     scene: &FactScene<'_>,
@@ -600,7 +600,7 @@ impl DataflowView<'_> {
     /// Returns the document for programs.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn document(&self) -> Result<DataflowDocument, PresentError> {
         dataflow_document(&self.scene, &self.rows)
     }

@@ -344,7 +344,7 @@ impl DiffReport {
     /// operator that decided where control went, the output, or the first difference.
     ///
     /// # Errors
-    /// If the module cannot be read.
+    /// Returns an error if the module cannot be read.
     pub fn questions(
         &self,
         scenes: &[StepScene<'_>; 2],
@@ -405,7 +405,7 @@ impl DiffView<'_> {
     /// Returns follow-up questions.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn questions(&self) -> Result<Vec<NextQuestion>, PresentError> {
         self.report.questions(&self.scenes)
     }
@@ -415,7 +415,7 @@ impl DiffView<'_> {
     /// Returns the document for programs.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn document(&self) -> Result<DiffDocument, PresentError> {
         diff_document(&self.scenes, &self.report)
     }

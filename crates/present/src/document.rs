@@ -69,7 +69,7 @@ fn name<D: Document>() -> String {
 /// Writes a document, or the head of one.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn begin<D: Document>(out: &mut dyn Write, document: &D) -> Result<(), PresentError> {
     let schema = name::<D>();
     line(out, &Named { schema, document })
@@ -78,7 +78,7 @@ pub fn begin<D: Document>(out: &mut dyn Write, document: &D) -> Result<(), Prese
 /// Writes one of the rows that follow a head.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn row<D: Document>(out: &mut dyn Write, row: &D::Row) -> Result<(), PresentError> {
     line(out, row)
 }
@@ -88,13 +88,13 @@ pub trait TakeRows<D: Document> {
     /// Takes the head.
     ///
     /// # Errors
-    /// If the head cannot be written.
+    /// Returns an error if the head cannot be written.
     fn head(&mut self, head: D) -> Result<(), PresentError>;
 
     /// Takes a row.
     ///
     /// # Errors
-    /// If the row cannot be written.
+    /// Returns an error if the row cannot be written.
     fn row(&mut self, row: D::Row) -> Result<(), PresentError>;
 }
 

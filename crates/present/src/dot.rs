@@ -17,7 +17,7 @@ use crate::plain::plain;
 /// dotted.
 ///
 /// # Errors
-/// If the function is imported, or `out` fails.
+/// Returns an error if the function is imported, or `out` fails.
 pub fn cfg_dot(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -85,7 +85,7 @@ pub fn cfg_dot(
 /// their executions.
 ///
 /// # Errors
-/// If the function is imported, or `out` fails.
+/// Returns an error if the function is imported, or `out` fails.
 pub fn cfg_text(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -121,7 +121,7 @@ pub fn cfg_text(
 /// reached.
 ///
 /// # Errors
-/// If `out` fails or the profile cannot be evaluated.
+/// Returns an error if `out` fails or the profile cannot be evaluated.
 pub fn calls_dot(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -29,7 +29,7 @@ const LONGEST: usize = 12;
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn dynamic_cfg_text(
     out: &mut dyn Write,
     graph: &DynamicGraph,
@@ -80,7 +80,7 @@ pub fn dynamic_cfg_text(
 /// too much such code, only the parts next to executed code are drawn.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn dynamic_cfg_dot(
     out: &mut dyn Write,
     graph: &DynamicGraph,
@@ -228,7 +228,7 @@ pub struct DynamicEdge {
 /// Writes the graph as one JSON document.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn dynamic_cfg_json(
     out: &mut dyn Write,
     graph: &DynamicGraph,

@@ -233,7 +233,7 @@ pub struct ProfileLine {
 /// are not exact.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn json(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -12,7 +12,8 @@ use crate::table::{Paint, Style, plain};
 /// and unreachable code have no count (`-`).
 ///
 /// # Errors
-/// If `out` fails, the profile cannot be evaluated, or the module cannot be written as text.
+/// Returns an error if `out` fails, the profile cannot be evaluated, or the module cannot be
+/// written as text.
 pub(crate) fn listing(
     out: &mut dyn Write,
     profile: &Profile<'_>,

@@ -28,7 +28,7 @@ pub type NextLoads<'s> = dyn FnMut() -> Result<Option<LoadedValues>, PresentErro
 /// out any rows.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn load_values_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -138,7 +138,7 @@ pub struct LoadedValue {
 /// Writes the summary as lines of JSON after a head, in program order.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn load_values_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -177,7 +177,7 @@ fn bits(value: Value) -> String {
 /// Returns whether `limit` left out any lines.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn loaded_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -236,7 +236,7 @@ pub struct LoadedRow {
 /// Writes the values as lines of JSON after a head.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn loaded_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -266,7 +266,7 @@ pub fn loaded_json(
 /// Writes the values in the binary form that docs/TRACE.md describes.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn loaded_binary(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -192,7 +192,7 @@ pub(crate) const ROWS: usize = 10;
 /// Writes the matches, for people. With `all`, writes them statement by statement.
 ///
 /// # Errors
-/// If `out` fails or a module cannot be read.
+/// Returns an error if `out` fails or a module cannot be read.
 pub fn match_text(
     out: &mut dyn Write,
     report: &MatchView<'_>,
@@ -605,7 +605,7 @@ impl MatchView<'_> {
     /// Returns the document for programs.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn document(&self) -> Result<MatchDocument, PresentError> {
         match_document(self)
     }

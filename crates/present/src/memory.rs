@@ -130,7 +130,7 @@ impl VariableThere {
     /// Writes the name, place and value.
     ///
     /// # Errors
-    /// If `out` fails.
+    /// Returns an error if `out` fails.
     pub fn head(&self, out: &mut dyn Write) -> std::io::Result<()> {
         write!(
             out,

@@ -45,7 +45,7 @@ td.n, th.n { text-align: right } .code td.n { color: var(--soft); user-select: n
 /// Writes the beginning of a page. `style` is for this page only.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn begin(out: &mut dyn Write, title: &str, style: &str) -> Result<(), PresentError> {
     Ok(writeln!(
         out,
@@ -57,7 +57,7 @@ pub fn begin(out: &mut dyn Write, title: &str, style: &str) -> Result<(), Presen
 /// Writes the end of a page.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn end(out: &mut dyn Write) -> Result<(), PresentError> {
     Ok(writeln!(out, "</body></html>")?)
 }
@@ -65,7 +65,7 @@ pub fn end(out: &mut dyn Write) -> Result<(), PresentError> {
 /// Begins a table of source: columns of numbers, and the text.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), PresentError> {
     write!(out, "<div class=\"code\"><table><tr>")?;
     for column in columns {
@@ -77,7 +77,7 @@ pub fn begin_source(out: &mut dyn Write, columns: &[&str]) -> Result<(), Present
 /// Ends a table of source.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn end_source(out: &mut dyn Write) -> Result<(), PresentError> {
     Ok(writeln!(out, "</table></div>")?)
 }

@@ -35,7 +35,7 @@ impl ProfileView<'_> {
     /// Returns the source files of the shown code, including files that were not found.
     ///
     /// # Errors
-    /// If the profile cannot be evaluated.
+    /// Returns an error if the profile cannot be evaluated.
     pub fn files(&self) -> Result<Vec<&str>, PresentError> {
         let Options { scope, code, .. } = &self.options;
         let coverage = Coverage::of(self.profile, scope, code.as_ref())?;

@@ -255,7 +255,7 @@ impl<'r> RankView<'r> {
 /// Writes ranked lines and values for people.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn rank_text(
     out: &mut dyn Write,
     report: &RankView<'_>,
@@ -410,7 +410,7 @@ pub enum RankNumber {
 /// Writes the ranked lines as CSV (RFC 4180).
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn rank_csv(out: &mut dyn Write, report: &RankView<'_>) -> Result<(), PresentError> {
     let header = "file,line,failing,passing,score,failing_arrivals,passing_arrivals";
     let mut table = Csv::new(out, header)?;
@@ -433,7 +433,7 @@ impl RankView<'_> {
     /// Returns the document for programs.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn document(&self) -> Result<RankDocument, PresentError> {
         let lines = self.shown_rows().iter().map(|row| RankLine {
             source: Position::line(self.file(row), row.line.number),

@@ -125,7 +125,7 @@ impl RedundancyView<'_> {
     /// Returns the document for programs.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn document(&self) -> Result<RedundancyDocument, PresentError> {
         redundancy_document(&self.scene, &self.report)
     }

@@ -49,19 +49,20 @@ pub trait Render {
     /// Writes the report as text for people.
     ///
     /// # Errors
-    /// If `out` fails, or data to be shown cannot be read.
+    /// Returns an error if `out` fails, or data to be shown cannot be read.
     fn text(&self, out: &mut dyn Write, style: Style) -> Result<(), PresentError>;
 
     /// Writes the report as a JSON document.
     ///
     /// # Errors
-    /// If `out` fails, or data to be shown cannot be read.
+    /// Returns an error if `out` fails, or data to be shown cannot be read.
     fn json(&self, out: &mut dyn Write) -> Result<(), PresentError>;
 
     /// Writes the report as comma-separated values.
     ///
     /// # Errors
-    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
+    /// Returns an error if the report does not support this format, `out` fails, or data to be
+    /// shown cannot be read.
     fn csv(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Csv))
     }
@@ -69,7 +70,8 @@ pub trait Render {
     /// Writes the report as a graph.
     ///
     /// # Errors
-    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
+    /// Returns an error if the report does not support this format, `out` fails, or data to be
+    /// shown cannot be read.
     fn dot(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Dot))
     }
@@ -77,7 +79,8 @@ pub trait Render {
     /// Writes the report as an HTML page.
     ///
     /// # Errors
-    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
+    /// Returns an error if the report does not support this format, `out` fails, or data to be
+    /// shown cannot be read.
     fn html(&self, _: &mut dyn Write) -> Result<(), PresentError> {
         Err(self.refuse(Format::Html))
     }
@@ -85,7 +88,8 @@ pub trait Render {
     /// Writes the report in a format that only other tools read.
     ///
     /// # Errors
-    /// If the report does not support this format, `out` fails, or data to be shown cannot be read.
+    /// Returns an error if the report does not support this format, `out` fails, or data to be
+    /// shown cannot be read.
     fn export(&self, _: &mut dyn Write, format: Format) -> Result<(), PresentError> {
         Err(self.refuse(format))
     }
@@ -102,7 +106,8 @@ pub trait Render {
 /// Writes a report in a format.
 ///
 /// # Errors
-/// If the report does not support the format, `out` fails, or data to be shown cannot be read.
+/// Returns an error if the report does not support the format, `out` fails, or data to be shown
+/// cannot be read.
 pub fn render(
     out: &mut dyn Write,
     report: &impl Render,

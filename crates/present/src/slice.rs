@@ -71,7 +71,7 @@ fn by_file(report: &SliceReport) -> Vec<FileLines<'_>> {
 /// slice begins are marked `>`.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 fn slice_lines(
     out: &mut dyn Write,
     view: &SliceView<'_>,
@@ -235,7 +235,7 @@ fn without_lines<'r>(report: &'r SliceReport) -> Vec<WithoutLines<'r>> {
 /// Writes the statements of a slice, function by function.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 fn slice_statements(
     out: &mut dyn Write,
     view: &SliceView<'_>,
@@ -283,7 +283,7 @@ fn slice_statements(
 /// numbers of its lines are listed.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 fn slice_annotated(
     out: &mut dyn Write,
     view: &SliceView<'_>,

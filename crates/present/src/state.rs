@@ -23,7 +23,7 @@ const ABOVE: usize = 4;
 /// Writes the state as text: a line for each activation, followed by its variables.
 ///
 /// # Errors
-/// If the state cannot be written.
+/// Returns an error if the state cannot be written.
 pub fn state_text(
     out: &mut dyn Write,
     report: &StateReport,
@@ -504,7 +504,7 @@ pub struct StateLocal {
 /// invoked function.
 ///
 /// # Errors
-/// If the state cannot be written.
+/// Returns an error if the state cannot be written.
 pub fn state_json(
     out: &mut dyn Write,
     report: &StateReport,

@@ -219,7 +219,7 @@ fn shown_width(text: &str) -> usize {
 /// that follow are indented slightly more than the first. Words are never broken.
 ///
 /// # Errors
-/// If `report` or `out` fails.
+/// Returns an error if `report` or `out` fails.
 pub fn narrow<T, E: From<io::Error>>(
     out: &mut dyn Write,
     style: Style,

@@ -17,7 +17,7 @@ use crate::{PresentError, Sources, Style};
 /// with their text if `sources` has it.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn text(
     out: &mut dyn Write,
     profile: &Profile<'_>,

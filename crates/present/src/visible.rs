@@ -60,7 +60,7 @@ impl<W: Write> Visible<W> {
     /// Writes the rest of a sequence that the input left incomplete.
     ///
     /// # Errors
-    /// If the receiver fails.
+    /// Returns an error if the receiver fails.
     pub fn finish(&mut self) -> io::Result<()> {
         let begun = std::mem::take(&mut self.begun);
         for c in String::from_utf8_lossy(&begun).chars() {

@@ -431,7 +431,7 @@ impl WhyText<'_> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// If the entry cannot be written.
+    /// Returns an error if the entry cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
             _ if Self::hides(entry) => Ok(()),
@@ -461,7 +461,7 @@ impl WhyText<'_> {
     /// Writes how to ask about the other numbers of a line of output.
     ///
     /// # Errors
-    /// If the text cannot be written.
+    /// Returns an error if the text cannot be written.
     pub fn in_line(&mut self, in_line: &WhyInLine) -> Result<(), PresentError> {
         let WhyInLine {
             numbers,
@@ -495,7 +495,7 @@ impl WhyText<'_> {
     /// they belong.
     ///
     /// # Errors
-    /// If the entry cannot be written.
+    /// Returns an error if the entry cannot be written.
     pub fn left_out(&mut self, left_out: &LeftOut) -> Result<(), PresentError> {
         let LeftOut { steps, called_from } = left_out;
         if *steps == 0 {

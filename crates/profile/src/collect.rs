@@ -52,7 +52,8 @@ impl Profile<'_> {
     /// Returns one row per function, ascending by index.
     ///
     /// # Errors
-    /// As for [`Profile::operators`]. The same applies to all methods that return rows.
+    /// Returns the same errors as [`Profile::operators`]. The same applies to all methods that
+    /// return rows.
     pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

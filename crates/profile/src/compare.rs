@@ -116,7 +116,8 @@ impl Comparison {
     /// log).
     ///
     /// # Errors
-    /// As for [`Profile::operators`], and if a sum does not fit into 64 bits.
+    /// Returns the same errors as [`Profile::operators`], and an error if a sum does not fit into
+    /// 64 bits.
     pub fn new(
         [a, b]: [&Profile<'_>; 2],
         [of_a, of_b]: [&Options; 2],

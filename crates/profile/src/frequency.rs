@@ -12,7 +12,8 @@ use crate::ProfileError;
 /// O(V + E).
 ///
 /// # Errors
-/// If the counts have the wrong shape, break a flow equation or do not fit into 64 bits.
+/// Returns an error if the counts have the wrong shape, break a flow equation or do not fit into 64
+/// bits.
 pub fn block_counts(
     function: &Function,
     counts: &FunctionCounts,

@@ -41,7 +41,7 @@ impl Profile<'_> {
     /// O(operators of executed functions · depth · log).
     ///
     /// # Errors
-    /// As for [`Profile::operators`].
+    /// Returns the same errors as [`Profile::operators`].
     pub fn inlined_rows(&self, scope: &Scope) -> Result<Vec<InlinedRow>, ProfileError> {
         let mut sums: BTreeMap<(Option<Location>, String), Sum> = BTreeMap::new();
         let mut operators = Vec::new();

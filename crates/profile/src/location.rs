@@ -205,7 +205,7 @@ fn nearest_offset(nearest: Option<OrigOffset>) -> String {
 /// Splits `#K` or `#last` off the end of a string.
 ///
 /// # Errors
-/// If K is 0. A `#` followed by anything else belongs to the name.
+/// Returns an error if K is 0. A `#` followed by anything else belongs to the name.
 pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), ResolveError> {
     let Some((place, which)) = text.rsplit_once('#') else {
         return Ok((text, None));

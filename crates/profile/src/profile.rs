@@ -97,7 +97,8 @@ impl<'a> Profile<'a> {
     /// O(size of the graphs and of the bodies that were executed).
     ///
     /// # Errors
-    /// If the counts do not belong to an execution of this program that ended at these stops.
+    /// Returns an error if the counts do not belong to an execution of this program that ended at
+    /// these stops.
     pub fn new(
         program: &'a Program,
         module: &'a [u8],
@@ -234,7 +235,7 @@ impl<'a> Profile<'a> {
     /// O(operators × log rows of the source map).
     ///
     /// # Errors
-    /// If the program was not parsed from the profile's module.
+    /// Returns an error if the program was not parsed from the profile's module.
     pub fn operators(
         &self,
         function: &Function,
@@ -252,7 +253,7 @@ impl<'a> Profile<'a> {
     /// `end` of a function, which the text format writes as a parenthesis. O(size of the module).
     ///
     /// # Errors
-    /// If the module cannot be written as text.
+    /// Returns an error if the module cannot be written as text.
     pub fn texts(&self, offsets: &[OrigOffset]) -> Result<Vec<String>, ProfileError> {
         text::texts(self.module, offsets)
     }

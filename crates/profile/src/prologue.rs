@@ -22,7 +22,7 @@ pub struct PrologueEnd {
 /// the body).
 ///
 /// # Errors
-/// If the module's bytes do not match the program.
+/// Returns an error if the module's bytes do not match the program.
 pub fn prologue_end(
     program: &Program,
     module: &[u8],

@@ -43,7 +43,8 @@ impl<'a> Profile<'a> {
     /// executes).
     ///
     /// # Errors
-    /// If a sum does not fit into 64 bits, or the counts do not cover the same functions.
+    /// Returns an error if a sum does not fit into 64 bits, or the counts do not cover the same
+    /// functions.
     pub fn in_range(&self, range: RangeCounts) -> Result<Self, ProfileError> {
         let program = self.program;
         if range.functions.len() != program.functions.len() {

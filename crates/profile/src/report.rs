@@ -105,7 +105,7 @@ impl Report {
     /// Answers a question.
     ///
     /// # Errors
-    /// As for [`Profile::operators`].
+    /// Returns the same errors as [`Profile::operators`].
     pub fn new(profile: &Profile<'_>, options: &Options) -> Result<Self, ProfileError> {
         let default = if options.top.is_some() {
             Sort::Instructions

@@ -63,8 +63,8 @@ impl<'a> Resolver<'a> {
     /// in the number of functions, and linear in the size of the bodies that the text names.
     ///
     /// # Errors
-    /// If the text is not a location in this program. For an unknown name or line, the error names
-    /// similar names or the nearest line with code.
+    /// Returns an error if the text is not a location in this program. For an unknown name or line,
+    /// the error names similar names or the nearest line with code.
     pub fn location(&self, text: &str) -> Result<Resolved, ResolveError> {
         if text.is_empty() {
             return Err(ResolveError::Empty);
@@ -144,8 +144,8 @@ impl<'a> Resolver<'a> {
     /// Returns the two locations of `FIRST..LAST`. The range includes both.
     ///
     /// # Errors
-    /// If the text does not consist of two locations in this program. If the text can be split in
-    /// several ways, the error concerns the split at the last dots.
+    /// Returns an error if the text does not consist of two locations in this program. If the text
+    /// can be split in several ways, the error concerns the split at the last dots.
     pub fn range(&self, text: &str) -> Result<(Resolved, Resolved), ResolveError> {
         let mut error = None;
         for (first, last) in cuts(text) {

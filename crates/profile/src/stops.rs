@@ -10,7 +10,7 @@ use crate::{ProfileError, Stop};
 /// operators).
 ///
 /// # Errors
-/// If a frame is not at a place in the program.
+/// Returns an error if a frame is not at a place in the program.
 pub fn stops(
     program: &Program,
     index: &OperatorIndex<'_>,

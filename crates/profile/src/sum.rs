@@ -13,8 +13,8 @@ use crate::ProfileError;
 /// Adds the counts of another run of the same program. O(edges).
 ///
 /// # Errors
-/// If the counts belong to other functions or edges, or a sum does not fit into 64 bits. `sum` is
-/// then unusable.
+/// Returns an error if the counts belong to other functions or edges, or a sum does not fit into 64
+/// bits. `sum` is then unusable.
 pub fn add_counts(
     program: &Program,
     sum: &mut Counts,

@@ -29,7 +29,7 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
 /// indentation. A line is empty if there is no operator. O(size of the module).
 ///
 /// # Errors
-/// If the module cannot be written as text.
+/// Returns an error if the module cannot be written as text.
 pub fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, ProfileError> {
     let mut texts = vec![String::new(); wanted.len()];
     each_text(module, wanted, |i, text| texts[i] = text.to_owned())?;

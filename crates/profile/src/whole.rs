@@ -86,7 +86,8 @@ impl Profile<'_> {
     /// Returns the part of the whole cost of lines that follows from the counts. O(operators).
     ///
     /// # Errors
-    /// As for [`Profile::operators`], and if a sum does not fit into 64 bits.
+    /// Returns the same errors as [`Profile::operators`], and an error if a sum does not fit into
+    /// 64 bits.
     pub fn costs(&self, folded: &Folded<'_>) -> Result<Costs, ProfileError> {
         let mut costs = Costs::default();
         let mut operators = Vec::new();
@@ -135,7 +136,7 @@ impl Profile<'_> {
     /// activations, the innermost first.
     ///
     /// # Errors
-    /// As for [`Profile::operators`].
+    /// Returns the same errors as [`Profile::operators`].
     pub fn unpaid(
         &self,
         folded: &Folded<'_>,

@@ -20,7 +20,7 @@ pub(crate) fn mismatch(function: &Function) -> ParseError {
 /// `bytes` is the module from which the program was parsed.
 ///
 /// # Errors
-/// If `bytes` is not that module.
+/// Returns an error if `bytes` is not that module.
 pub fn validator<'a>(
     program: &Program,
     bytes: &'a [u8],

@@ -15,7 +15,7 @@ impl Module {
     /// Parses a module in binary form. Takes near-linear time in the module's size.
     ///
     /// # Errors
-    /// If the bytes are not a supported module.
+    /// Returns an error if the bytes are not a supported module.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, ParseError> {
         let program = Program::parse(&bytes)?;
         Ok(Self { bytes, program })

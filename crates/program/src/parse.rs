@@ -27,10 +27,11 @@ impl Program {
     /// space are linear in the module, except for sorting.
     ///
     /// # Errors
-    /// If the bytes are not a valid module, or use an unsupported feature (see [`ParseError`]). The
-    /// supported features are WebAssembly 2.0, tail calls, exceptions, multiple memories, 64-bit
-    /// memories, extended constants, relaxed SIMD, and atomic operators on memories that are not
-    /// shared. A module may import only functions, because a recorder can supply no other imports.
+    /// Returns an error if the bytes are not a valid module, or use an unsupported feature (see
+    /// [`ParseError`]). The supported features are WebAssembly 2.0, tail calls, exceptions,
+    /// multiple memories, 64-bit memories, extended constants, relaxed SIMD, and atomic operators
+    /// on memories that are not shared. A module may import only functions, because a recorder can
+    /// supply no other imports.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         if bytes.is_empty() {
             return Err(ParseError::Empty);

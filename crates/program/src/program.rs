@@ -131,7 +131,7 @@ impl Program {
     /// program was parsed. The first call for a function takes as long as [`Slots::build`].
     ///
     /// # Errors
-    /// If `bytes` is not that module.
+    /// Returns an error if `bytes` is not that module.
     pub fn slots(&self, bytes: &[u8], function: &Function) -> Result<Arc<Slots>, ParseError> {
         let known = || self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slots) = known().get(&function.id) {

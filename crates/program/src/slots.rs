@@ -37,7 +37,7 @@ impl Slots {
     /// program was parsed. O(operators · depth of the operand stack at the starts of blocks).
     ///
     /// # Errors
-    /// If `bytes` is not that module.
+    /// Returns an error if `bytes` is not that module.
     pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
         Self::read(program, bytes, function, None).map(|(slots, _)| slots)
     }
@@ -47,7 +47,7 @@ impl Slots {
     /// [`build`](Self::build).
     ///
     /// # Errors
-    /// If `bytes` is not the module from which the program was parsed.
+    /// Returns an error if `bytes` is not the module from which the program was parsed.
     pub fn before(
         program: &Program,
         bytes: &[u8],

@@ -122,7 +122,7 @@ impl Recording {
     /// Opens a recording and parses its program. Takes time linear in the program.
     ///
     /// # Errors
-    /// If the file is not a recording, or is damaged.
+    /// Returns an error if the file is not a recording, or is damaged.
     pub fn open(at: &Path) -> Result<Self, RecordingError> {
         let file = TraceFile::open(at)?;
         let module = Module::parse(file.module()?)?;
@@ -160,7 +160,8 @@ impl Recording {
     /// stretches.
     ///
     /// # Errors
-    /// If there is no path, or the path, the snapshots or the end of the run are damaged.
+    /// Returns an error if there is no path, or the path, the snapshots or the end of the run are
+    /// damaged.
     pub fn use_stretches(
         &self,
         (clocks, open): (&[u64], &[Vec<OpenActivation>]),
@@ -228,7 +229,7 @@ impl Recording {
     /// state.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn look_again(&self) -> Result<TraceFile, TraceError> {
         let again = TraceFile::open(&self.at)?;
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = again.clone();
@@ -238,7 +239,7 @@ impl Recording {
     /// Returns the boundary log. It lists, in order, the data that the host passed to the program.
     ///
     /// # Errors
-    /// If the log is damaged.
+    /// Returns an error if the log is damaged.
     pub fn log(&self) -> Result<LogReader, TraceError> {
         self.file.log()
     }
@@ -262,7 +263,7 @@ impl Recording {
     /// list is empty if the end is unknown. The first call is near-linear in the program.
     ///
     /// # Errors
-    /// If the end of the run is damaged.
+    /// Returns an error if the end of the run is damaged.
     pub fn stops(&self) -> Result<&[Stop], RecordingError> {
         let found = kept(&self.stops, || {
             let Some(end) = self.file.end()? else {
@@ -277,7 +278,7 @@ impl Recording {
     /// Returns the path of the run. The first call is linear in the path's directory.
     ///
     /// # Errors
-    /// If the path has not been built, or is damaged.
+    /// Returns an error if the path has not been built, or is damaged.
     pub fn path(&self) -> Result<&RecordedPath, RecordingError> {
         self.shared_path().map(|path| &**path)
     }
@@ -294,7 +295,7 @@ impl Recording {
     /// that the window touches, or no time if the window is the latest one.
     ///
     /// # Errors
-    /// If the path has not been built, or a segment cannot be read.
+    /// Returns an error if the path has not been built, or a segment cannot be read.
     pub fn window_counts(&self, window: Window) -> Result<Arc<WindowCounts>, RecordingError> {
         let mut latest = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, counts)) = &*latest
@@ -310,7 +311,7 @@ impl Recording {
     /// Returns the epochs of the whole execution trace. The first call is linear in their index.
     ///
     /// # Errors
-    /// If the epochs have not been built, or are damaged.
+    /// Returns an error if the epochs have not been built, or are damaged.
     pub fn epochs(&self) -> Result<&FileEpochs, RecordingError> {
         let path = self.path()?;
         kept(&self.epochs, || {
@@ -322,7 +323,7 @@ impl Recording {
     /// Returns the values of the run, by execution.
     ///
     /// # Errors
-    /// If the values have not been built, or are damaged.
+    /// Returns an error if the values have not been built, or are damaged.
     pub fn values(&self) -> Result<RecordedValues<'_>, RecordingError> {
         let (path, epochs) = (self.path()?, self.epochs()?);
         let values = recorded_values(self.program(), self.bytes(), path, epochs);
@@ -332,7 +333,7 @@ impl Recording {
     /// Returns the checkpoints from which the run can be followed, if the file has any.
     ///
     /// # Errors
-    /// If the checkpoints are damaged, or there is no path.
+    /// Returns an error if the checkpoints are damaged, or there is no path.
     pub fn checkpoints(&self) -> Result<Option<&FileCheckpoints>, RecordingError> {
         if let Some(known) = self.checkpoints.get() {
             return Ok(Some(known));
@@ -344,7 +345,7 @@ impl Recording {
     /// Returns the run in a form that can be followed from the beginning.
     ///
     /// # Errors
-    /// If there is no path, or the path or the end of the run is damaged.
+    /// Returns an error if there is no path, or the path or the end of the run is damaged.
     pub fn run(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
         let path = self.path()?;
         let end = self.file.end()?;
@@ -364,7 +365,7 @@ impl Recording {
     /// from a snapshot if snapshots are used.
     ///
     /// # Errors
-    /// As for [`run`](Self::run), and if the checkpoints are damaged.
+    /// Returns the same errors as [`run`](Self::run), and an error if the checkpoints are damaged.
     pub fn run_from_checkpoints(&self) -> Result<Run<'_, FileSegments>, RecordingError> {
         Ok(Run {
             checkpoints: self.checkpoints()?,
@@ -377,7 +378,7 @@ impl Recording {
     /// path leaves out some calls.
     ///
     /// # Errors
-    /// If there is no path, or the path or the end of the run is damaged.
+    /// Returns an error if there is no path, or the path or the end of the run is damaged.
     pub fn positions<'a>(
         &'a self,
         names: &'a Names,
@@ -392,7 +393,7 @@ impl Recording {
     /// called a host function that did not return, or was next when the run was stopped.
     ///
     /// # Errors
-    /// If the end of the run is damaged.
+    /// Returns an error if the end of the run is damaged.
     pub fn final_operator(&self) -> Result<Option<(FuncId, OpId)>, RecordingError> {
         let Some(end) = self.file.end()? else {
             return Ok(None);
@@ -415,7 +416,7 @@ impl Recording {
     /// after the throw.
     ///
     /// # Errors
-    /// If there is no path, or the path or the end of the run is damaged.
+    /// Returns an error if there is no path, or the path or the end of the run is damaged.
     pub fn ended_in(&self) -> Result<Option<(u64, FuncId, OpId)>, RecordingError> {
         let path = self.path()?;
         let end = self.file.end()?.map(|end| end.ending);
@@ -440,7 +441,7 @@ impl Recording {
     /// Returns the operator that trapped, if the run ended with a trap.
     ///
     /// # Errors
-    /// As for [`ended_in`](Self::ended_in).
+    /// Returns the same errors as [`ended_in`](Self::ended_in).
     pub fn trap(&self) -> Result<Option<Trap>, RecordingError> {
         let end = self.file.end()?;
         let why = match end.map(|end| end.ending) {

@@ -71,7 +71,7 @@ impl Writers {
     /// the byte's line. Returns `None` if there is no such stretch.
     ///
     /// # Errors
-    /// If the lines are damaged, or there are fewer than `end` stretches.
+    /// Returns an error if the lines are damaged, or there are fewer than `end` stretches.
     pub fn last_before(
         &self,
         end: usize,

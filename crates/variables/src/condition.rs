@@ -147,7 +147,8 @@ impl Condition {
     /// [`holds`](Self::holds).
     ///
     /// # Errors
-    /// If the result depends on a path without a value. The error gives the reason.
+    /// Returns an error if the result depends on a path without a value. The error gives the
+    /// reason.
     pub fn result(
         &self,
         look: impl FnMut(usize) -> Result<Held, PathError>,

@@ -25,7 +25,7 @@ impl Variables<'_> {
     /// units.
     ///
     /// # Errors
-    /// If an entry cannot be read.
+    /// Returns an error if an entry cannot be read.
     pub fn named_constant(&self, name: &str) -> Result<Option<Constant>, DebugError> {
         let path = Vec::from_iter(name.split("::"));
         let (last, of) = match path.as_slice() {

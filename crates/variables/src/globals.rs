@@ -27,7 +27,7 @@ impl Variables<'_> {
     /// The first call reads all entries. Each call takes O(global variables).
     ///
     /// # Errors
-    /// If the names are too long in total for the size of the debug information.
+    /// Returns an error if the names are too long in total for the size of the debug information.
     pub fn globals(&self) -> Result<Vec<Global>, DebugError> {
         let index = self.index();
         let mut left = 4 * self.debug.size() + (1 << 20);
@@ -61,7 +61,7 @@ impl Variables<'_> {
     /// Returns the name with its namespaces and classes, such as `geo::Circle::count`.
     ///
     /// # Errors
-    /// If an entry is broken.
+    /// Returns an error if an entry is broken.
     pub fn full_name(&self, global: &Global) -> Result<String, DebugError> {
         let mut parts = vec![global.name.clone()];
         for space in self
@@ -82,7 +82,7 @@ impl Variables<'_> {
     /// Returns a global variable in the form that can be located.
     ///
     /// # Errors
-    /// If its entry is broken.
+    /// Returns an error if its entry is broken.
     pub fn global_variable(&self, global: &Global) -> Result<Variable, DebugError> {
         self.global_at(global.name.clone(), global.entry.entry)
     }
@@ -110,7 +110,7 @@ impl Variables<'_> {
     /// the first unit's definition is used. O(global variables).
     ///
     /// # Errors
-    /// If there is no such variable, or there are several.
+    /// Returns an error if there is no such variable, or there are several.
     pub fn find_global(&self, query: &str) -> Result<Variable, PathError> {
         self.find_global_from(query, None)
     }

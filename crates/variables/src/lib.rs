@@ -136,7 +136,7 @@ impl<'a> Variables<'a> {
     /// Returns the definition of a type.
     ///
     /// # Errors
-    /// If its entry is broken.
+    /// Returns an error if its entry is broken.
     pub fn describe(&self, type_ref: TypeRef) -> Result<Arc<Type>, DebugError> {
         self.types.describe(&self.debug, type_ref)
     }
@@ -144,7 +144,7 @@ impl<'a> Variables<'a> {
     /// Returns the name of a type, as C would write it.
     ///
     /// # Errors
-    /// If an entry is broken.
+    /// Returns an error if an entry is broken.
     pub fn type_name(&self, type_ref: TypeRef) -> Result<String, DebugError> {
         self.types.name(&self.debug, type_ref)
     }
@@ -153,7 +153,7 @@ impl<'a> Variables<'a> {
     /// unknown length.
     ///
     /// # Errors
-    /// If an entry is broken.
+    /// Returns an error if an entry is broken.
     pub fn size(&self, type_ref: TypeRef) -> Result<Option<u64>, DebugError> {
         types::size(&self.types, &self.debug, type_ref)
     }
@@ -161,7 +161,7 @@ impl<'a> Variables<'a> {
     /// Returns a type stripped of aliases and qualifiers.
     ///
     /// # Errors
-    /// If an entry is broken.
+    /// Returns an error if an entry is broken.
     pub fn plain(&self, type_ref: TypeRef) -> Result<TypeRef, DebugError> {
         types::plain(&self.types, &self.debug, type_ref)
     }

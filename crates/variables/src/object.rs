@@ -272,7 +272,8 @@ impl Variables<'_> {
     /// Reads the bytes of an object.
     ///
     /// # Errors
-    /// If a part of the object is unavailable, or the object is longer than `most`.
+    /// Returns an error if a part of the object is unavailable, or the object is longer than
+    /// `most`.
     pub fn bytes(
         &self,
         object: &Object,

@@ -69,8 +69,8 @@ impl Variables<'_> {
     /// string or a null pointer has no parts.
     ///
     /// # Errors
-    /// If the parts cannot be determined, because the object has no value, or its type is broken or
-    /// incomplete. A single part without a place is no error.
+    /// Returns an error if the parts cannot be determined, because the object has no value, or its
+    /// type is broken or incomplete. A single part without a place is no error.
     pub fn parts(
         &self,
         object: &Object,

@@ -77,7 +77,7 @@ impl Path {
     /// O(length), without recursion.
     ///
     /// # Errors
-    /// Like [`parse`](Self::parse), but any text may follow the expression.
+    /// Returns the same errors as [`parse`](Self::parse), but any text may follow the expression.
     pub fn prefix(text: &str) -> Result<(Self, usize), PathError> {
         let mut reader = Reader { text, at: 0 };
         // These are prefix operators, with the parentheses around them.

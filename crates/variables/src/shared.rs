@@ -82,7 +82,7 @@ impl<'a> Variables<'a> {
     /// reads the locations of all its variables.
     ///
     /// # Errors
-    /// If an entry is broken.
+    /// Returns an error if an entry is broken.
     pub fn is_shared(
         &self,
         function: &FunctionScopes,

@@ -59,7 +59,8 @@ impl Variables<'_> {
     /// Later calls take O(entries of the function).
     ///
     /// # Errors
-    /// If there is no such function, or the debug information does not describe it.
+    /// Returns an error if there is no such function, or the debug information does not describe
+    /// it.
     pub fn function(&self, func: FuncId) -> Result<FunctionScopes, DebugError> {
         let body = self
             .debug
@@ -93,7 +94,8 @@ impl Variables<'_> {
     /// declarations. Global variables are excluded.
     ///
     /// # Errors
-    /// Like [`function`](Self::function), and if the offset is not in the function.
+    /// Returns the same errors as [`function`](Self::function), and an error if the offset is not
+    /// in the function.
     pub fn in_scope(&self, func: FuncId, at: OrigOffset) -> Result<Vec<Variable>, DebugError> {
         self.in_scope_of(&self.function(func)?, at)
     }
@@ -102,7 +104,7 @@ impl Variables<'_> {
     /// O(scopes · log scopes + ranges + entries of the scopes found).
     ///
     /// # Errors
-    /// If the offset is not in the function.
+    /// Returns an error if the offset is not in the function.
     pub fn in_scope_of(
         &self,
         function: &FunctionScopes,

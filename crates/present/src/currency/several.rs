@@ -16,7 +16,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 /// stops.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn currencies_text(
     out: &mut dyn Write,
     reports: &[CurrencyReport],
@@ -122,7 +122,7 @@ pub struct CurrencyFirst {
 /// Writes the document for programs.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn currencies_json(
     out: &mut dyn Write,
     reports: &[CurrencyReport],

@@ -17,7 +17,7 @@ const LONGEST: usize = 60;
 /// the summary.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn currency_text(
     out: &mut dyn Write,
     report: &CurrencyReport,

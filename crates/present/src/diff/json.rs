@@ -202,7 +202,7 @@ pub struct DiffLine {
 /// Returns the document.
 ///
 /// # Errors
-/// If the module cannot be read.
+/// Returns an error if the module cannot be read.
 pub(crate) fn diff_document(
     scenes: &[StepScene<'_>; 2],
     report: &DiffReport,

@@ -25,7 +25,7 @@ const LINES: usize = 20;
 /// with their text if available.
 ///
 /// # Errors
-/// If `out` fails or the module cannot be read.
+/// Returns an error if `out` fails or the module cannot be read.
 pub fn diff_text(
     out: &mut dyn Write,
     scenes: &[StepScene<'_>; 2],

@@ -23,7 +23,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 /// Writes the differences between two versions, for people.
 ///
 /// # Errors
-/// If `out` fails or a module cannot be read.
+/// Returns an error if `out` fails or a module cannot be read.
 pub fn versions_text(
     out: &mut dyn Write,
     report: &MatchView<'_>,
@@ -144,7 +144,7 @@ fn first_of(told: &StatementLabel) -> String {
 /// first divergence, and the first suspect.
 ///
 /// # Errors
-/// If a module cannot be read.
+/// Returns an error if a module cannot be read.
 pub fn versions_questions(
     report: &MatchView<'_>,
     suspects: &[Suspect],
@@ -270,7 +270,7 @@ pub struct VersionsSuspect {
 /// Returns the document.
 ///
 /// # Errors
-/// If a module cannot be read.
+/// Returns an error if a module cannot be read.
 pub(crate) fn versions_document(
     report: &MatchView<'_>,
     suspects: &[Suspect],
@@ -334,7 +334,7 @@ impl VersionsView<'_> {
     /// Returns follow-up questions.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn questions(&self) -> Result<Vec<NextQuestion>, PresentError> {
         versions_questions(&self.report, &self.suspects, &self.outputs.differences)
     }
@@ -342,7 +342,7 @@ impl VersionsView<'_> {
     /// Returns the document for programs.
     ///
     /// # Errors
-    /// If a module cannot be read.
+    /// Returns an error if a module cannot be read.
     pub fn document(&self) -> Result<VersionsDocument, PresentError> {
         let outputs = &self.outputs.differences;
         versions_document(&self.report, &self.suspects, outputs)

@@ -19,7 +19,7 @@ use crate::plain::escaped;
 /// Writes the executed instructions by function, file and line.
 ///
 /// # Errors
-/// If `out` fails or the profile cannot be evaluated.
+/// Returns an error if `out` fails or the profile cannot be evaluated.
 pub fn callgrind(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -108,7 +108,7 @@ struct Cost {
 /// block without a line is at the line where its function is declared. O(contexts · log).
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn callgrind_calls(
     out: &mut dyn Write,
     tree: &ContextTree,

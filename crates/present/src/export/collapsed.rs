@@ -15,7 +15,7 @@ use crate::plain::escaped;
 /// all lines is the number of executed blocks.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn collapsed(
     out: &mut dyn Write,
     tree: &ContextTree,

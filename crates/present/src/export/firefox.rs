@@ -81,7 +81,7 @@ fn milliseconds(blocks: u64) -> f64 {
 /// Writes a timeline. Holds the whole timeline in memory, at about 60 bytes per call.
 ///
 /// # Errors
-/// If `out` fails, or the path cannot be read.
+/// Returns an error if `out` fails, or the path cannot be read.
 pub fn firefox<S: Segments>(
     out: &mut dyn Write,
     head: &TimelineHead<'_>,

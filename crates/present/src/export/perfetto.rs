@@ -18,7 +18,7 @@ use crate::trace::unreadable;
 /// Writes a timeline.
 ///
 /// # Errors
-/// If `out` fails, or the path cannot be read.
+/// Returns an error if `out` fails, or the path cannot be read.
 pub fn perfetto<S: Segments>(
     out: &mut dyn Write,
     head: &TimelineHead<'_>,

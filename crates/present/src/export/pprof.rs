@@ -23,7 +23,8 @@ use crate::PresentError;
 /// the stretch began and the number of instructions executed in it.
 ///
 /// # Errors
-/// If `out` fails, the profile cannot be evaluated, or a number does not fit into pprof's 63 bits.
+/// Returns an error if `out` fails, the profile cannot be evaluated, or a number does not fit into
+/// pprof's 63 bits.
 pub fn pprof(
     out: &mut dyn Write,
     profile: &Profile<'_>,
@@ -113,7 +114,7 @@ pub fn pprof(
 /// contains them.
 ///
 /// # Errors
-/// If `out` fails, or if a number does not fit into pprof's 63 bits.
+/// Returns an error if `out` fails, or if a number does not fit into pprof's 63 bits.
 pub fn pprof_stacks(
     out: &mut dyn Write,
     tree: &ContextTree,

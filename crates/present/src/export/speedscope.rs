@@ -52,7 +52,7 @@ struct Samples<'f> {
 /// run.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn speedscope(
     out: &mut dyn Write,
     tree: &ContextTree,

@@ -128,7 +128,7 @@ pub struct MatchAccuracy {
 /// Returns the document.
 ///
 /// # Errors
-/// If a module cannot be read.
+/// Returns an error if a module cannot be read.
 pub(super) fn match_document(report: &MatchView<'_>) -> Result<MatchDocument, PresentError> {
     let mut statements = Vec::new();
     let most = report.top.unwrap_or(usize::MAX);
@@ -184,7 +184,7 @@ pub(super) fn match_document(report: &MatchView<'_>) -> Result<MatchDocument, Pr
 /// the report shows.
 ///
 /// # Errors
-/// If `out` fails or a module cannot be read.
+/// Returns an error if `out` fails or a module cannot be read.
 pub(super) fn match_csv(out: &mut dyn Write, report: &MatchView<'_>) -> Result<(), PresentError> {
     let header = "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others";
     let mut table = crate::csv::Csv::new(out, header)?;

@@ -54,7 +54,7 @@ pub struct CountedLine<'t> {
 /// Begins the table. `first` is the heading of the first column.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn begin_counted(out: &mut dyn Write, first: &str) -> Result<(), PresentError> {
     begin_source(out, &[first, "count", "branches"])
 }
@@ -71,7 +71,7 @@ impl CountedLine<'_> {
     /// Writes the row.
     ///
     /// # Errors
-    /// If `out` fails.
+    /// Returns an error if `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), PresentError> {
         let ways = self.branches.iter().flat_map(|branch| &branch.ways);
         let (ran, all) = ways.fold((0, 0), |(ran, all), (_, taken)| {

@@ -31,7 +31,7 @@ pub enum PathsJson<'a> {
 /// Writes one JSON document.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn paths_json(
     out: &mut dyn Write,
     what: PathsJson<'_>,

@@ -19,7 +19,7 @@ use crate::{PresentError, Style};
 /// calls.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn trace_counts_text(
     out: &mut dyn Write,
     counts: &TraceCounts,
@@ -73,7 +73,7 @@ pub struct TraceListing {
 /// Writes the unique path traces of a function.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn traces_text(
     out: &mut dyn Write,
     traces: &Traces,
@@ -136,7 +136,7 @@ pub fn traces_text(
 /// Writes the hot paths.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn hot_text(
     out: &mut dyn Write,
     hot: &HotPaths,
@@ -237,7 +237,7 @@ const RUNS: usize = 3;
 /// Writes the occurrences of a pattern.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn found_text(
     out: &mut dyn Write,
     found: &Occurrences,

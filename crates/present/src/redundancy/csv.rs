@@ -11,7 +11,7 @@ use crate::csv::Csv;
 /// source.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn redundancy_csv(
     out: &mut dyn Write,
     scene: &RedundancyScene<'_>,

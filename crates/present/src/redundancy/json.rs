@@ -110,7 +110,7 @@ pub struct RedundancySource {
 /// Returns the document.
 ///
 /// # Errors
-/// If the module does not match the program.
+/// Returns an error if the module does not match the program.
 pub(crate) fn redundancy_document(
     scene: &RedundancyScene<'_>,
     report: &RedundancyReport,

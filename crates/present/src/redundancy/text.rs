@@ -17,7 +17,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 /// operator comes with its most frequent source and, on request, the paths.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn redundancy_text(
     out: &mut dyn Write,
     scene: &RedundancyScene<'_>,

@@ -14,7 +14,7 @@ use crate::steps::StepScene;
 /// or were not simulated are empty fields.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn misses_csv(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

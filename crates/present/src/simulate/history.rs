@@ -117,7 +117,7 @@ impl SiteHistory<'_> {
 /// repetitions of runs share one line. Returns whether there are more than `limit` lines.
 ///
 /// # Errors
-/// If `out` fails or the history is damaged.
+/// Returns an error if `out` fails or the history is damaged.
 pub fn history_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -166,7 +166,7 @@ pub fn history_text(
 /// Writes the outcome of one execution.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn outcome_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -258,7 +258,7 @@ pub struct SimulateHistoryRow {
 /// Writes a history as lines of JSON: a head, then its runs.
 ///
 /// # Errors
-/// If `out` fails or the history is damaged.
+/// Returns an error if `out` fails or the history is damaged.
 pub fn history_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -286,7 +286,7 @@ pub fn history_json(
 /// `outcome`. The first history begins with a header line.
 ///
 /// # Errors
-/// If `out` fails or the history is damaged.
+/// Returns an error if `out` fails or the history is damaged.
 pub fn history_csv(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -105,7 +105,7 @@ pub struct SimulatedInstruction {
 /// Writes a simulation for programs.
 ///
 /// # Errors
-/// If `to` fails.
+/// Returns an error if `to` fails.
 pub fn misses_rows(
     to: &mut dyn TakeRows<SimulateHead>,
     scene: &StepScene<'_>,

@@ -16,7 +16,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 /// misses. Returns whether there are more rows.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn misses_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -34,7 +34,7 @@ pub struct WorstSite<'a> {
 /// Writes the sites with the most misses in the simulation `report`.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn worst_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -139,7 +139,7 @@ pub struct SimulateProducer {
 /// Writes the sites as lines of JSON after a head.
 ///
 /// # Errors
-/// If `out` fails or the module does not match the program.
+/// Returns an error if `out` fails or the module does not match the program.
 pub fn worst_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -16,7 +16,7 @@ use crate::plain::plain;
 /// without a line appears under its function's name.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub(super) fn dot(
     out: &mut dyn Write,
     report: &SliceReport,

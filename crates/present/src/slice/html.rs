@@ -16,7 +16,7 @@ tr.out { color: var(--soft) } tr.in { background: var(--some-page) } tr.at { bac
 /// Writes a page. For a missing file, shows the lines without text.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub(super) fn html(
     out: &mut dyn Write,
     report: &SliceReport,

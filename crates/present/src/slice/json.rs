@@ -151,7 +151,7 @@ impl SliceReport {
 /// function that has statements without a known line gets a row. Writes at most `limit` rows.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub(super) fn csv(
     out: &mut dyn Write,
     report: &SliceReport,

@@ -27,7 +27,7 @@ const TRIED: u8 = 32;
 /// Writes steps as fixed-size records after a head.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn steps_binary(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -99,7 +99,7 @@ impl<'s> FoldedSteps<'s> {
     /// Reads all rows, and returns the last `count` of them.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn last(mut self, count: usize) -> Result<VecDeque<ShownStep>, PresentError> {
         let mut kept = VecDeque::new();
         while let Some(row) = self.next()? {

@@ -231,7 +231,7 @@ impl TraceHead {
 /// Writes steps for programs, at most `limit`.
 ///
 /// # Errors
-/// If `to` fails or the run cannot be followed.
+/// Returns an error if `to` fails or the run cannot be followed.
 pub fn step_rows(
     to: &mut dyn TakeRows<TraceHead>,
     head: TraceHead,
@@ -254,7 +254,7 @@ impl StepRow {
     /// Creates the row of a step.
     ///
     /// # Errors
-    /// If the module does not match the program.
+    /// Returns an error if the module does not match the program.
     pub fn new(scene: &StepScene<'_>, step: &Step) -> Result<Self, PresentError> {
         let operator = scene.operator(step)?;
         let position = operator.position;

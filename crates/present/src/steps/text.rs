@@ -25,7 +25,7 @@ const OPERATOR: usize = 16;
 /// Returns the step with which to continue, if there are more than `limit` lines.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn steps_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,

@@ -18,7 +18,7 @@ const FULL: usize = 1 << 16;
 /// Writes a stretch of a run, block by block or path by path.
 ///
 /// # Errors
-/// If `out` fails or the path cannot be read.
+/// Returns an error if `out` fails or the path cannot be read.
 pub fn trace_binary<S: Segments>(
     out: &mut dyn Write,
     path: &WholePath<S>,
@@ -88,7 +88,7 @@ where
 /// Writes the activations of a stretch.
 ///
 /// # Errors
-/// If `out` fails or the path cannot be read.
+/// Returns an error if `out` fails or the path cannot be read.
 pub fn calls_binary<S: Segments>(
     out: &mut dyn Write,
     calls: &mut CallSource<'_, S>,

@@ -99,7 +99,7 @@ impl CallSite {
 /// Writes activations for programs.
 ///
 /// # Errors
-/// If `to` fails or the path cannot be read.
+/// Returns an error if `to` fails or the path cannot be read.
 pub fn call_rows<S: Segments>(
     to: &mut dyn TakeRows<TraceHead>,
     scene: &Scene<'_, S>,
@@ -129,7 +129,7 @@ where
 /// Returns the time at which to continue, if there are more than `limit` activations.
 ///
 /// # Errors
-/// If `out` fails or the path cannot be read.
+/// Returns an error if `out` fails or the path cannot be read.
 pub fn calls_in_text<S: Segments>(
     out: &mut dyn Write,
     scene: &Scene<'_, S>,

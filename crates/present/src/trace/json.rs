@@ -104,7 +104,7 @@ pub struct LeftOutRow {
 /// Writes a stretch of a run for programs, block by block or path by path.
 ///
 /// # Errors
-/// If `to` fails or the path cannot be read.
+/// Returns an error if `to` fails or the path cannot be read.
 pub fn trace_rows<S: Segments>(
     to: &mut dyn TakeRows<TraceHead>,
     scene: &Scene<'_, S>,

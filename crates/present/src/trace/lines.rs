@@ -156,7 +156,7 @@ impl From<&LineEntry> for LineRow {
 /// Writes lines for programs. `length` is the number of blocks that the run executed.
 ///
 /// # Errors
-/// If `to` fails or the run cannot be followed.
+/// Returns an error if `to` fails or the run cannot be followed.
 pub fn line_rows(
     to: &mut dyn TakeRows<TraceHead>,
     next: &mut NextLine<'_>,
@@ -218,7 +218,7 @@ pub struct LineStyle<'s> {
 /// Returns the entry with which to continue, if there are more than `limit` entries.
 ///
 /// # Errors
-/// If `out` fails or the run cannot be followed.
+/// Returns an error if `out` fails or the run cannot be followed.
 pub fn lines_text(
     out: &mut dyn Write,
     how: LineStyle<'_>,

@@ -37,7 +37,7 @@ pub(super) const LEVELS: usize = 20;
 /// Returns the time at which to continue, if there are more than `limit` lines.
 ///
 /// # Errors
-/// If `out` fails or the path cannot be read.
+/// Returns an error if `out` fails or the path cannot be read.
 pub fn trace_text<S: Segments>(
     out: &mut dyn Write,
     scene: &Scene<'_, S>,
@@ -322,7 +322,7 @@ where
 /// Leaves out the paths of library code. The text form shows only the number of their blocks.
 ///
 /// # Errors
-/// If the paths cannot be counted.
+/// Returns an error if the paths cannot be counted.
 pub fn leave_out_library<S: Segments>(
     scene: &Scene<'_, S>,
     visits: &mut Visits<'_, S>,

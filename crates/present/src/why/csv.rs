@@ -14,7 +14,7 @@ impl<'o> WhyCsv<'o> {
     /// Begins the table.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn new(out: &'o mut dyn Write) -> Result<Self, PresentError> {
         let header = "step,what,value,times,function,name,file,line,column,operator,at,t";
         Ok(Self(Csv::new(out, header)?))
@@ -23,7 +23,7 @@ impl<'o> WhyCsv<'o> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
             WhyEntry::Led { frames, more } => {
@@ -62,7 +62,7 @@ impl<'o> WhyCsv<'o> {
     /// Ends the table.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn finish(self) -> Result<(), PresentError> {
         self.0.finish()
     }

@@ -24,7 +24,7 @@ impl<'o> WhyDot<'o> {
     /// Begins the graph with a vertex for the subject.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn new(out: &'o mut dyn Write, about: &str) -> Result<Self, PresentError> {
         writeln!(out, "digraph why {{")?;
         writeln!(out, "  node [shape=box, fontname=\"monospace\"];")?;
@@ -40,7 +40,7 @@ impl<'o> WhyDot<'o> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
             WhyEntry::Led { frames, .. } => {
@@ -77,7 +77,7 @@ impl<'o> WhyDot<'o> {
     /// Ends the graph.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn finish(self) -> Result<(), PresentError> {
         writeln!(self.out, "}}")?;
         Ok(())

@@ -111,7 +111,7 @@ impl Document for WhyHead {
 /// Writes the subject. The entries, written with [`row`], follow.
 ///
 /// # Errors
-/// If `out` fails.
+/// Returns an error if `out` fails.
 pub fn why_head(out: &mut dyn Write, head: &WhyHead) -> Result<(), PresentError> {
     begin(out, head)
 }

@@ -129,8 +129,8 @@ impl Names {
     /// proportional to the text and to the functions with the same last path segment.
     ///
     /// # Errors
-    /// If the text names no function or more than one. `source` lists the functions without their
-    /// own code.
+    /// Returns an error if the text names no function or more than one. `source` lists the
+    /// functions without their own code.
     pub fn find(&self, query: &str, source: &SourceMap<'_>) -> Result<FuncId, NameError> {
         if let Some(found) = self.search(query) {
             return found;

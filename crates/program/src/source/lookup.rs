@@ -165,7 +165,7 @@ impl SourceMap<'_> {
     /// [preferred](Self::preferring) file.
     ///
     /// # Errors
-    /// If no file or more than one file fits.
+    /// Returns an error if no file or more than one file fits.
     pub fn find_file(&self, query: &str) -> Result<FileId, LineError> {
         let by_line = self.by_line();
         let mut files: Vec<FileId> = by_line.iter().map(|(location, _)| location.file).collect();
@@ -275,7 +275,7 @@ impl SourceMap<'_> {
     /// The first call sorts the rows by line. Later calls take O(log rows + answer).
     ///
     /// # Errors
-    /// If no code comes from that place.
+    /// Returns an error if no code comes from that place.
     pub fn code_of_line(
         &self,
         file: FileId,

@@ -44,7 +44,7 @@ impl Ssa {
     /// loops nest deeply.
     ///
     /// # Errors
-    /// If `bytes` is not that module.
+    /// Returns an error if `bytes` is not that module.
     pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
         let mismatch = || mismatch(function);
         let (validator, reader) = validator(program, bytes, function)?;

@@ -57,7 +57,7 @@ impl<'a> Bodies<'a> {
     /// are markers. Returns `None` if there is no such block.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn first_of(&self, function: FuncId, block: BlockId) -> Result<Option<OpId>, StateError> {
         let body = self.get(function)?;
         let Some(known) = body.function.cfg.blocks.get(block) else {
@@ -163,7 +163,7 @@ impl<'a> Activation<'a> {
     /// Returns the activation that executes the block at `time`, before the block.
     ///
     /// # Errors
-    /// If there is no such block, or the path belongs to another program.
+    /// Returns an error if there is no such block, or the path belongs to another program.
     pub fn at_block(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -176,7 +176,7 @@ impl<'a> Activation<'a> {
     /// If the block ends with a call, this is the moment before the call.
     ///
     /// # Errors
-    /// As for [`at_block`](Self::at_block).
+    /// Returns the same errors as [`at_block`](Self::at_block).
     pub fn at_call(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -188,7 +188,8 @@ impl<'a> Activation<'a> {
     /// Returns the activation that executes the block at `time`, before an operator of the block.
     ///
     /// # Errors
-    /// As for [`at_block`](Self::at_block), and if the operator is not in the block.
+    /// Returns the same errors as [`at_block`](Self::at_block), and an error if the operator is not
+    /// in the block.
     pub fn at_operator(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -202,7 +203,7 @@ impl<'a> Activation<'a> {
     /// or before the block.
     ///
     /// # Errors
-    /// As for [`at_operator`](Self::at_operator).
+    /// Returns the same errors as [`at_operator`](Self::at_operator).
     pub fn at(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,
@@ -229,7 +230,7 @@ impl<'a> Activation<'a> {
     /// missing.
     ///
     /// # Errors
-    /// As for [`at_operator`](Self::at_operator).
+    /// Returns the same errors as [`at_operator`](Self::at_operator).
     pub fn on_path(
         path: &RecordedPath,
         bodies: &Bodies<'a>,
@@ -245,7 +246,7 @@ impl<'a> Activation<'a> {
     /// block.
     ///
     /// # Errors
-    /// Like [`at_operator`](Self::at_operator).
+    /// Returns the same errors as [`at_operator`](Self::at_operator).
     pub fn on_visit(
         path: &RecordedPath,
         bodies: &Bodies<'a>,
@@ -266,7 +267,7 @@ impl<'a> Activation<'a> {
     /// the call. The block was executed at `time`.
     ///
     /// # Errors
-    /// If the program has no such block.
+    /// Returns an error if the program has no such block.
     pub fn waiting(
         bodies: &Bodies<'a>,
         function: FuncId,
@@ -280,7 +281,7 @@ impl<'a> Activation<'a> {
     /// Returns an activation that begins at `time`, at the moment before its first block.
     ///
     /// # Errors
-    /// If the program has no such function.
+    /// Returns an error if the program has no such function.
     pub fn beginning(bodies: &Bodies<'a>, function: FuncId, time: u64) -> Result<Self, StateError> {
         let root = bodies.get(function)?.function.cfg.graph.root();
         let at = (nowhere(time), time, Before::First);
@@ -391,7 +392,7 @@ impl<'a> Activation<'a> {
     /// slot of the operand stack, as numbered by [`Slots`](afterimage_program::Slots).
     ///
     /// # Errors
-    /// If the trace is damaged, or lacks the value.
+    /// Returns an error if the trace is damaged, or lacks the value.
     pub fn recorded(&self, values: &RecordedValues<'_>, variable: u32) -> Result<Bits, StateError> {
         Ok(values.value(self.instance, self.register(values, variable)?)?)
     }
@@ -400,7 +401,7 @@ impl<'a> Activation<'a> {
     /// as in [`recorded`](Self::recorded).
     ///
     /// # Errors
-    /// If the node cannot be compiled.
+    /// Returns an error if the node cannot be compiled.
     pub fn register(
         &self,
         values: &RecordedValues<'_>,

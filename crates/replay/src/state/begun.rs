@@ -40,7 +40,7 @@ impl Begun {
     /// Returns the object of the expression at a moment.
     ///
     /// # Errors
-    /// As for [`Variables::resolve`].
+    /// Returns the same errors as [`Variables::resolve`].
     pub fn object(
         &self,
         variables: &Variables<'_>,

@@ -25,7 +25,7 @@ pub struct Halt {
 /// cached checkpoint data.
 ///
 /// # Errors
-/// If the path, the log and the program disagree, or the path has gaps.
+/// Returns an error if the path, the log and the program disagree, or the path has gaps.
 pub fn follow_to<S: Segments + Sync>(
     run: Run<'_, S>,
     log: LogReader,

@@ -22,7 +22,7 @@ pub struct Call {
 /// that replaced activations).
 ///
 /// # Errors
-/// If there is no such block, or the path cannot be read.
+/// Returns an error if there is no such block, or the path cannot be read.
 pub fn calls(
     values: &RecordedValues<'_>,
     time: u64,

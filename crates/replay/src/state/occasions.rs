@@ -42,7 +42,7 @@ impl<'a> Occasions<'a> {
     /// Returns the number of occasions up to and including the block at `time`.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn by(&self, time: u64) -> Result<u64, StateError> {
         Ok(match self {
             Self::Line(all) => all.by(time)?,
@@ -54,7 +54,7 @@ impl<'a> Occasions<'a> {
     /// Returns an occasion by its number, from 1, or `None` if there are fewer occasions.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn get(
         &self,
         values: &RecordedValues<'a>,

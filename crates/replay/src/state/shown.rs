@@ -67,7 +67,7 @@ pub fn variables(
 /// Like [`variables`], but returns each variable with its object, if the variable has a place.
 ///
 /// # Errors
-/// As for [`variables`].
+/// Returns the same errors as [`variables`].
 pub fn objects(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -95,7 +95,7 @@ impl InScope {
     /// Finds the variables in scope at an offset of the function with these scopes.
     ///
     /// # Errors
-    /// If the offset is not in the function.
+    /// Returns an error if the offset is not in the function.
     pub fn new(
         known: &Variables<'_>,
         scopes: Rc<FunctionScopes>,
@@ -112,7 +112,7 @@ impl InScope {
     /// is as for [`variables`].
     ///
     /// # Errors
-    /// As for `written`.
+    /// Returns the same errors as `written`.
     pub fn objects(
         &self,
         known: &Variables<'_>,
@@ -143,8 +143,8 @@ impl InScope {
 /// units, and the number of all of them.
 ///
 /// # Errors
-/// If the names are too long in total for the size of the debug information, or if the entry of a
-/// returned variable is broken.
+/// Returns an error if the names are too long in total for the size of the debug information, or if
+/// the entry of a returned variable is broken.
 pub fn globals(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -158,7 +158,7 @@ pub fn globals(
 /// Like [`globals`], but returns each variable with its object, if the variable has a place.
 ///
 /// # Errors
-/// As for [`globals`].
+/// Returns the same errors as [`globals`].
 pub fn global_objects(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
@@ -176,7 +176,7 @@ pub fn global_objects(
 /// Returns a global variable of the source, with its object if the variable has a place.
 ///
 /// # Errors
-/// If its entry is broken.
+/// Returns an error if its entry is broken.
 pub fn global_object(
     known: &Variables<'_>,
     global: &Global,

@@ -64,7 +64,8 @@ impl Standing {
 /// before the moment.
 ///
 /// # Errors
-/// If the path, the log and the program disagree, the path has gaps, or the snapshots are damaged.
+/// Returns an error if the path, the log and the program disagree, the path has gaps, or the
+/// snapshots are damaged.
 pub fn follow_standing<S: Segments + Sync, T>(
     run: Run<'_, S>,
     log: LogReader,

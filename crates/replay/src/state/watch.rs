@@ -139,7 +139,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// global, if a part is not in the trace, or if many moments lie close together.
     ///
     /// # Errors
-    /// If the state at a moment is unknown, or the run cannot be followed.
+    /// Returns an error if the state at a moment is unknown, or the run cannot be followed.
     pub fn at<E>(
         &self,
         occasions: &[Occasion],
@@ -177,7 +177,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// place certainly holds the parameter.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn written(&self, watched: &Watched<'_, 'a>) -> Result<Option<Written>, StateError> {
         let moment = watched.moment;
         let activation = moment.activation;
@@ -198,7 +198,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// moment.
     ///
     /// # Errors
-    /// As for [`at`](Self::at).
+    /// Returns the same errors as [`at`](Self::at).
     pub fn each<T, E>(
         &self,
         occasions: &[Occasion],
@@ -212,7 +212,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// moment, and the scopes of the function that is executed at the moment.
     ///
     /// # Errors
-    /// As for [`at`](Self::at).
+    /// Returns the same errors as [`at`](Self::at).
     pub fn at_each<T, E>(
         &self,
         occasions: &[Occasion],

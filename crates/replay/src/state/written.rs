@@ -217,7 +217,7 @@ impl Doubt {
     /// memory, counts as a write at the code where the doubt begins.
     ///
     /// # Errors
-    /// As for `written`.
+    /// Returns the same errors as `written`.
     pub(super) fn written<E>(
         &self,
         time: u64,
@@ -272,7 +272,7 @@ impl Activation<'_> {
     /// segments of the moment and of the activation's beginning.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn written(
         &self,
         path: &RecordedPath,

@@ -170,7 +170,7 @@ where
     /// Creates an iterator over the executions of these loads and stores, in a run with this log.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(
         run: Run<'a, S>,
         log: LogReader,
@@ -191,7 +191,7 @@ where
     /// one lookup in the path for each block with a site.
     ///
     /// # Errors
-    /// If the checkpoints or the path cannot be read.
+    /// Returns an error if the checkpoints or the path cannot be read.
     pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
         let Walk {
             run,
@@ -225,7 +225,7 @@ where
     /// Returns the next execution, or `None` at the end.
     ///
     /// # Errors
-    /// If the run cannot be followed further.
+    /// Returns an error if the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and ends when it does"
@@ -340,7 +340,7 @@ where
     /// Creates an iterator over the stretches of a run with this log.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let table = SiteTable::of_all(is_access, run.path.nodes().len());
         Ok(Self {
@@ -353,7 +353,7 @@ where
     /// Returns the next stretch, or `None` at the end.
     ///
     /// # Errors
-    /// If the run cannot be followed further.
+    /// Returns an error if the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and ends when it does"
@@ -497,7 +497,7 @@ impl Observer for Sums {
 /// Summarises the addresses of all loads and stores that a run executed, or only of these sites.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn address_stats<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

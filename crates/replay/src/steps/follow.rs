@@ -53,7 +53,7 @@ impl<S: Segments> Copy for Run<'_, S> {}
 /// none.
 ///
 /// # Errors
-/// If the checkpoints are damaged.
+/// Returns an error if the checkpoints are damaged.
 pub fn recorded_checkpoints(
     file: &TraceFile,
     path: &RecordedPath,
@@ -75,7 +75,7 @@ impl Paused<'_> {
     /// of the bytes do not exist.
     ///
     /// # Errors
-    /// If the checkpoints are damaged.
+    /// Returns an error if the checkpoints are damaged.
     pub fn memory(
         &self,
         memory: u32,
@@ -102,7 +102,7 @@ impl Paused<'_> {
 /// Memories only grow. Follows the run from the last checkpoint before that time.
 ///
 /// # Errors
-/// If there is no such memory, or the run cannot be followed.
+/// Returns an error if there is no such memory, or the run cannot be followed.
 pub fn memory_size<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -130,7 +130,7 @@ where
 /// Passes the globals, tables and memories to `show`. There are no registers at the end.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn follow_to_end<S: Segments, T>(
     run: Run<'_, S>,
     log: LogReader,

@@ -66,7 +66,7 @@ impl Observer for Reads<'_> {
 /// the call, and the bytes that the host read. Calls that the run did not make are left out.
 ///
 /// # Errors
-/// If the path, the log and the program disagree, or the path has gaps.
+/// Returns an error if the path, the log and the program disagree, or the path has gaps.
 pub fn host_bytes<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -79,7 +79,7 @@ where
     /// Creates a search in a run with this log.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(
         run: Run<'a, S>,
         log: LogReader,
@@ -112,7 +112,7 @@ where
     /// nothing has written the byte, so it still has its initial value.
     ///
     /// # Errors
-    /// If the run cannot be followed, or the stored data is damaged.
+    /// Returns an error if the run cannot be followed, or the stored data is damaged.
     pub fn before(
         &mut self,
         memory: u32,

@@ -152,7 +152,7 @@ impl LineTables {
     /// consecutively, with the lines of these steps. The earlier blocks may be any blocks.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn arrivals(
         &self,
         code: (&Program, &[u8]),
@@ -190,7 +190,7 @@ impl LineTables {
     /// which it was parsed.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn has_lines(
         &self,
         code: (&Program, &[u8]),
@@ -305,7 +305,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// is the place where the run ended in its last block.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn new(
         run: Run<'a, S>,
         source: &'a dyn Source,
@@ -319,7 +319,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// the same source.
     ///
     /// # Errors
-    /// As for [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     pub fn sharing(
         tables: LineTables,
         run: Run<'a, S>,
@@ -396,7 +396,7 @@ impl<'a, S: Segments> LineSteps<'a, S> {
     /// Returns the next step, or `None` at the end.
     ///
     /// # Errors
-    /// If the path cannot be read, or does not determine an arrival.
+    /// Returns an error if the path cannot be read, or does not determine an arrival.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and ends when it does"
@@ -666,7 +666,7 @@ fn before_activation<S: Segments>(
 /// Returns the activation that contains a step.
 ///
 /// # Errors
-/// If the path cannot be read.
+/// Returns an error if the path cannot be read.
 pub fn activation_of<S: Segments>(
     path: &WholePath<S>,
     step: &LineStep,

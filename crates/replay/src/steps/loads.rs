@@ -77,7 +77,7 @@ impl Sum {
 /// loads are included.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn load_values<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -145,8 +145,8 @@ impl<S: Segments> Copy for WriteIndex<'_, S> {}
 /// allows. For a few bytes, earlier last writes are found by executing the run again.
 ///
 /// # Errors
-/// If the bytes do not exist at that time, if the run cannot be followed, or if the stored data is
-/// damaged.
+/// Returns an error if the bytes do not exist at that time, if the run cannot be followed, or if
+/// the stored data is damaged.
 pub fn memory_at<'v, S: Segments + Sync>(
     run: Run<'_, S>,
     log: LogReader,
@@ -226,7 +226,7 @@ where
 /// may have written one of the bytes.
 ///
 /// # Errors
-/// If the run cannot be followed, or the stored data is damaged.
+/// Returns an error if the run cannot be followed, or the stored data is damaged.
 pub fn last_writes_from_snapshot<S: Segments + Sync>(
     run: Run<'_, S>,
     index: StretchIndex<'_>,

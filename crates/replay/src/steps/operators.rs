@@ -100,7 +100,7 @@ impl<'a> Operators<'a> {
     /// Returns an operator, or `None` if there is no such operator.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn get(&self, function: FuncId, op: OpId) -> Result<Option<OperatorPlace>, ProfileError> {
         let operators = self.of(function)?;
         Ok(operators.get(op.as_u32() as usize).cloned())
@@ -109,7 +109,7 @@ impl<'a> Operators<'a> {
     /// Returns the operators of a function, or an empty list for an import.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn of(&self, function: FuncId) -> Result<FunctionOperators, ProfileError> {
         if let Some(known) = self.known.borrow().get(&function) {
             return Ok(Arc::clone(known));

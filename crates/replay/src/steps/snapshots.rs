@@ -13,7 +13,7 @@ use super::{Follower, OpenActivations, Run, StepsError};
 /// not enough room. Takes time linear in the run.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn take_snapshots<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -54,7 +54,7 @@ where
 /// Takes time linear in the blocks that are followed.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn take_snapshots_between<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

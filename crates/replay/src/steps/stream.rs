@@ -107,7 +107,7 @@ where
     /// Returns the plan of a node.
     ///
     /// # Errors
-    /// If the node's code cannot be read.
+    /// Returns an error if the node's code cannot be read.
     pub fn of(
         &mut self,
         node: NodeId,
@@ -146,7 +146,7 @@ where
     /// Creates an iterator over the requested steps of a run with this log.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(
         run: Run<'a, S>,
         log: LogReader,
@@ -175,7 +175,7 @@ where
     /// Returns the next step, or `None` at the end.
     ///
     /// # Errors
-    /// If the run cannot be followed further.
+    /// Returns an error if the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and ends when it does"
@@ -276,7 +276,7 @@ where
 /// or accesses to no bytes. The request must not name a range of bytes.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn last_steps<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -337,7 +337,7 @@ where
     /// log at its beginning.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(run: Run<'a, S>, mut log: L, wanted: Wanted) -> Result<Self, StepsError<S::Error>> {
         let window = wanted.window;
         Ok(Self {
@@ -354,7 +354,7 @@ where
     /// Returns the previous step, or `None` at the beginning.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and ends when it does"

@@ -116,7 +116,7 @@ fn is_store(code: Code) -> bool {
 /// Follows the run once for any number of questions. Memory use is linear in the distinct values.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn count_values<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

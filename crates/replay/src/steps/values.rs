@@ -87,7 +87,7 @@ where
     /// Creates an iterator over the stretches of a run with this log.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let is_load = |code| matches!(code, Code::Load(_) | Code::LoadVector(_));
         Ok(Self {
@@ -102,7 +102,7 @@ where
     /// Returns the next stretch, or `None` at the end.
     ///
     /// # Errors
-    /// If the run cannot be followed further.
+    /// Returns an error if the run cannot be followed further.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, and ends when it does"

@@ -18,7 +18,7 @@ use super::{Follower, OpenActivations, Run, StepsError};
 /// each snapshot, in its memories.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn verify_snapshots<S: Segments>(
     run: Run<'_, S>,
     log: impl Fn() -> Result<LogReader, TraceError>,

@@ -101,7 +101,7 @@ impl<'a> Controllers<'a> {
     /// recording.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of_execution(
         &self,
         values: &RecordedValues<'_>,

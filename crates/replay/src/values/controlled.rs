@@ -118,7 +118,7 @@ impl<'a> Controllers<'a> {
     /// if the operator does not end its block.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn controlled<'v>(
         &self,
         values: &'v RecordedValues<'a>,
@@ -244,7 +244,7 @@ impl ControlledBlocks<'_, '_> {
     /// Returns the next controlled execution.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail, which iterators cannot"
@@ -281,7 +281,7 @@ impl ControlledBlocks<'_, '_> {
     /// Returns the number of remaining executions. Moves the iterator to the end.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn rest(&mut self) -> Result<u64, ValuesError> {
         let mut count = 0;
         while self.next()?.is_some() {

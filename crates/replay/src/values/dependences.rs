@@ -69,7 +69,7 @@ pub struct Dependence {
 /// come first, in order, and then the dependences of its reads, part by part.
 ///
 /// # Errors
-/// If the trace is damaged or lacks the required data.
+/// Returns an error if the trace is damaged or lacks the required data.
 pub fn dependences(
     values: &RecordedValues<'_>,
     execution: &Execution,
@@ -83,7 +83,7 @@ pub fn dependences(
 /// Returns the direct data dependences of a statement in an execution of its node.
 ///
 /// # Errors
-/// If the trace is damaged or lacks the required data.
+/// Returns an error if the trace is damaged or lacks the required data.
 pub fn of_statement(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -111,7 +111,7 @@ pub fn of_statement(
 /// values, and therefore takes a tenth of the time of [`of_statement`].
 ///
 /// # Errors
-/// If the trace is damaged or lacks the required data.
+/// Returns an error if the trace is damaged or lacks the required data.
 pub fn operands(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -130,7 +130,7 @@ pub fn operands(
 /// part by part.
 ///
 /// # Errors
-/// If the trace is damaged or lacks the required data.
+/// Returns an error if the trace is damaged or lacks the required data.
 pub fn reads(
     values: &RecordedValues<'_>,
     instance: Instance,
@@ -204,7 +204,7 @@ pub fn origin_of(
 /// `is_taken` selects operands by number and role.
 ///
 /// # Errors
-/// If the trace is damaged or lacks the required data.
+/// Returns an error if the trace is damaged or lacks the required data.
 pub fn moves(
     values: &RecordedValues<'_>,
     instance: Instance,

@@ -41,7 +41,7 @@ pub fn block_at(function: &Function, op: OpId) -> Option<BlockId> {
 /// the operator. The caller must check this. O(nodes of the path).
 ///
 /// # Errors
-/// If the executions cannot be counted.
+/// Returns an error if the executions cannot be counted.
 pub fn block_executions<'a, S: Segments>(
     path: &'a WholePath<S>,
     program: &Program,
@@ -62,7 +62,7 @@ impl<'a> Executions<'a> {
     /// reached. O(nodes of the path).
     ///
     /// # Errors
-    /// If the executions cannot be counted.
+    /// Returns an error if the executions cannot be counted.
     pub fn of(
         values: &RecordedValues<'a>,
         program: &'a Program,
@@ -84,7 +84,7 @@ impl<'a> Executions<'a> {
     /// Returns the number of executions up to and including the block at `time`.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn by(&self, time: u64) -> Result<u64, ValuesError> {
         self.occurrences.rank(time).map_err(ValuesError::Path)
     }
@@ -92,7 +92,7 @@ impl<'a> Executions<'a> {
     /// Returns an execution by its number, from 1, or `None` if there are fewer executions.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn get(
         &self,
         values: &RecordedValues<'a>,

@@ -72,7 +72,7 @@ pub type ValuesError = TraceError<PathFileError, EpochFileError>;
 /// Returns the epochs of a file's whole execution trace, or `None` if the file has none.
 ///
 /// # Errors
-/// If the trace is damaged, or does not belong to the file's path.
+/// Returns an error if the trace is damaged, or does not belong to the file's path.
 pub fn recorded_epochs(
     file: &TraceFile,
     path: &RecordedPath,
@@ -85,7 +85,7 @@ pub fn recorded_epochs(
 /// was parsed.
 ///
 /// # Errors
-/// If the module cannot be read.
+/// Returns an error if the module cannot be read.
 pub fn recorded_values<'a>(
     program: &'a Program,
     module: &'a [u8],

@@ -47,7 +47,7 @@ impl Original {
     /// time linear in the code of the path's nodes, and in the nodes of its segments.
     ///
     /// # Errors
-    /// If the path cannot be read, or belongs to another program.
+    /// Returns an error if the path cannot be read, or belongs to another program.
     pub fn of(values: &RecordedValues<'_>) -> Result<Self, ValuesError> {
         let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
         for summary in values.path().segments().summaries() {
@@ -63,7 +63,7 @@ impl Original {
     /// nodes that are executed in the parts.
     ///
     /// # Errors
-    /// As for [`of`](Self::of).
+    /// Returns the same errors as [`of`](Self::of).
     pub fn of_windows(
         values: &RecordedValues<'_>,
         windows: &[(u64, u64)],

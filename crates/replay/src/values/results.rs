@@ -96,7 +96,7 @@ impl<'a> Types<'a> {
     /// value, or trapped.
     ///
     /// # Errors
-    /// If the trace is damaged or lacks the required data.
+    /// Returns an error if the trace is damaged or lacks the required data.
     pub fn results_of(
         &self,
         values: &RecordedValues<'_>,
@@ -171,7 +171,7 @@ impl<'a> Types<'a> {
     /// without results, also returns the values that the execution took.
     ///
     /// # Errors
-    /// If the trace is damaged or lacks the required data.
+    /// Returns an error if the trace is damaged or lacks the required data.
     pub fn effect(
         &self,
         values: &RecordedValues<'_>,

@@ -50,7 +50,7 @@ impl Use {
     /// execution.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn instance(&self, values: &RecordedValues<'_>) -> Result<Instance, ValuesError> {
         let found = values.at(self.begun)?;
         found.ok_or(ValuesError::Damaged("an execution that does not exist"))
@@ -177,7 +177,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// Creates an iterator over the uses of a [`definition`]. `host` provides the host's reads.
     ///
     /// # Errors
-    /// If the trace is damaged or lacks the required data.
+    /// Returns an error if the trace is damaged or lacks the required data.
     pub fn of(
         host: &'h HostReads<'h, 'a>,
         program: &'a Program,
@@ -229,7 +229,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// Moves past the next use. Returns the use, or `None` at the end.
     ///
     /// # Errors
-    /// If the trace is damaged or lacks the required data.
+    /// Returns an error if the trace is damaged or lacks the required data.
     #[expect(
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
@@ -246,7 +246,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// Moves back past the previous use. Returns the use, or `None` at the beginning.
     ///
     /// # Errors
-    /// If the trace is damaged or lacks the required data.
+    /// Returns an error if the trace is damaged or lacks the required data.
     pub fn previous(&mut self) -> Result<Option<Use>, HostReadsError> {
         if self.at == 0 {
             if self.marks.len() < 2 {
@@ -270,7 +270,7 @@ impl<'h, 'a> Uses<'h, 'a> {
     /// visiting all of them.
     ///
     /// # Errors
-    /// If the trace is damaged or lacks the required data.
+    /// Returns an error if the trace is damaged or lacks the required data.
     pub fn rest(&mut self) -> Result<u64, HostReadsError> {
         let here = self.mark(0);
         let mut count = (self.batch.len() - self.at) as u64;

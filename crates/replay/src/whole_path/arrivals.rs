@@ -37,7 +37,7 @@ pub struct LineArrivals {
 /// Takes time linear in the function's body.
 ///
 /// # Errors
-/// If the module's bytes do not match the program.
+/// Returns an error if the module's bytes do not match the program.
 pub fn line_arrivals(
     program: &Program,
     module: &[u8],
@@ -650,7 +650,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// linear in the grammar of its segment.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn time(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
         if number <= self.count {
             self.times.select(number)
@@ -663,7 +663,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// arrivals) calls to [`time`](Self::time).
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn by(&self, time: u64) -> Result<u64, PathError<S::Error>> {
         if let Times::Nodes { all, behind: false } = &self.times {
             return Ok(all.rank(time)?.min(self.count));
@@ -682,7 +682,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// Returns the k-th arrival, from 1, or `None` if there are fewer.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn get(&self, number: u64) -> Result<Option<ArrivedAt>, PathError<S::Error>> {
         let mut last = self.last.borrow_mut();
         let Last { cursor, time: next } = &mut *last;
@@ -750,7 +750,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// each node of the activation.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn executed(&self, number: u64) -> Result<Vec<Step>, PathError<S::Error>> {
         let mut found = Vec::new();
         let Some(ArrivedAt { time, op: Some(op) }) = self.get(number)? else {

@@ -61,7 +61,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
     /// the window's beginning.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn new(
         path: &'a WholePath<S>,
         window: Window,
@@ -90,7 +90,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
     /// activations that it returns first.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn keep_last(&mut self, entries: u64) -> Result<(), super::TraceError<S::Error>> {
         if let Order::Backwards(_) = self.order {
             self.room = entries;
@@ -121,7 +121,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
     /// Returns the next activation.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn next_call(&mut self) -> Result<Option<CallEntry>, PathError<S::Error>> {
         let Some(room) = self.room.checked_sub(1) else {
             return Ok(None);
@@ -270,7 +270,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     /// Creates an iterator over the activations of a function that begin in a window of the run.
     ///
     /// # Errors
-    /// If the path cannot be read, or has too many activations to count.
+    /// Returns an error if the path cannot be read, or has too many activations to count.
     pub fn new(
         path: &'a WholePath<S>,
         window: Window,
@@ -303,7 +303,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     /// path, from 1.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn next_call(&mut self) -> Result<Option<(u64, CallEntry)>, PathError<S::Error>> {
         if self.count() == 0 {
             return Ok(None);
@@ -327,7 +327,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
 /// and each rule on the way down, except for activations that span several segments.
 ///
 /// # Errors
-/// If the path cannot be read, or has too many activations to count.
+/// Returns an error if the path cannot be read, or has too many activations to count.
 pub fn kth_call<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,

@@ -106,7 +106,7 @@ impl ContextTree {
     /// occur in it.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         window: Window,

@@ -85,7 +85,7 @@ pub trait MakeSegment: std::fmt::Debug + Send + Sync {
     /// Builds a segment. The directory summarises its contents.
     ///
     /// # Errors
-    /// If the segment cannot be built.
+    /// Returns an error if the segment cannot be built.
     fn segment(
         &self,
         directory: &Directory,
@@ -162,7 +162,7 @@ impl FileSegments {
     /// Returns a segment, decoded from its bytes in PATHS even if the file has its opened grammar.
     ///
     /// # Errors
-    /// If the segment cannot be read.
+    /// Returns an error if the segment cannot be read.
     pub fn coded(&self, segment: usize) -> Result<Arc<Segment>, PathFileError> {
         let mut reader = self.reader()?;
         reader.go(segment);
@@ -176,7 +176,7 @@ impl FileSegments {
     /// in the path, and memory for one segment.
     ///
     /// # Errors
-    /// If a segment cannot be read, or the file cannot be written.
+    /// Returns an error if a segment cannot be read, or the file cannot be written.
     pub fn write_grammars(&self, out: &TraceWriter) -> Result<(), PathFileError> {
         let mut section = out.section(Kind::PATH_GRAMMARS, None)?;
         let mut end = 0;
@@ -257,7 +257,7 @@ impl Segments for FileSegments {
 /// Returns the path of a file, or `None` if the file has no path yet.
 ///
 /// # Errors
-/// If the path is damaged, or does not belong to this program.
+/// Returns an error if the path is damaged, or does not belong to this program.
 pub fn recorded_path(
     file: &TraceFile,
     program: &Program,
@@ -269,7 +269,7 @@ pub fn recorded_path(
 /// work of opening a path, but needs no program. Takes time linear in the directory's size.
 ///
 /// # Errors
-/// If the directory is damaged.
+/// Returns an error if the directory is damaged.
 pub fn recorded_directory(file: &TraceFile) -> Result<Option<Directory>, PathFileError> {
     decoded(file, Kind::PATH_INDEX, Directory::decode)
 }
@@ -296,7 +296,7 @@ fn decoded<T>(
 /// earlier version wrote them.
 ///
 /// # Errors
-/// If the directory of the stretches is damaged.
+/// Returns an error if the directory of the stretches is damaged.
 pub fn stretches_of_path(file: &TraceFile) -> Result<Option<StretchDirectory>, PathFileError> {
     let Some(open) = file.last_whole(Kind::OPEN, LARGEST_DIRECTORY)? else {
         return Ok(None);
@@ -322,7 +322,7 @@ fn most_functions(file: &TraceFile) -> Result<u32, PathFileError> {
 /// Like [`recorded_path`], but takes the file's directory from [`recorded_directory`].
 ///
 /// # Errors
-/// As for [`recorded_path`].
+/// Returns the same errors as [`recorded_path`].
 pub fn recorded_path_of(
     file: &TraceFile,
     program: &Program,
@@ -337,7 +337,7 @@ pub fn recorded_path_of(
 /// may be damaged.
 ///
 /// # Errors
-/// As for [`recorded_path`].
+/// Returns the same errors as [`recorded_path`].
 pub fn coded_path(
     file: &TraceFile,
     program: &Program,
@@ -374,7 +374,7 @@ fn opened(
 /// Returns the path of a run, with stretches that are built on demand, up to a limit.
 ///
 /// # Errors
-/// If the stretches do not belong to this program, or do not follow each other.
+/// Returns an error if the stretches do not belong to this program, or do not follow each other.
 pub fn path_of_stretches(
     file: &TraceFile,
     program: &Program,
@@ -422,7 +422,7 @@ fn checked(
 /// Returns the path that consists of these segments, which are not in the file.
 ///
 /// # Errors
-/// If the segments do not follow each other.
+/// Returns an error if the segments do not follow each other.
 pub fn path_in_memory(
     file: &TraceFile,
     directory: Directory,

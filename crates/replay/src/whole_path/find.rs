@@ -156,7 +156,7 @@ fn ending(ends: &[u32]) -> String {
 /// belong to `function`, unless that part names a function.
 ///
 /// # Errors
-/// If the text is not a pattern, or the pattern can never occur.
+/// Returns an error if the text is not a pattern, or the pattern can never occur.
 pub fn pattern(
     text: &str,
     function: Option<FuncId>,
@@ -487,7 +487,8 @@ pub enum OccurrencesError<E> {
 /// `numbering` lists the functions with left-out code.
 ///
 /// # Errors
-/// If the path cannot be read, or blocks of the pattern's functions were left out of it.
+/// Returns an error if the path cannot be read, or blocks of the pattern's functions were left out
+/// of it.
 pub fn occurrences<S: Segments>(
     path: &WholePath<S>,
     pattern: Pattern,

@@ -102,7 +102,7 @@ impl HotPaths {
     /// functions. Opens one segment.
     ///
     /// # Errors
-    /// If the path or a body cannot be read, or the path does not match the body.
+    /// Returns an error if the path or a body cannot be read, or the path does not match the body.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         continuations: &[Continuation],

@@ -104,7 +104,7 @@ impl Numbering {
     /// function. Both numbers count from 1. O(log n).
     ///
     /// # Errors
-    /// If the call was left out, or there was no such call.
+    /// Returns an error if the call was left out, or there was no such call.
     pub fn kept(&self, function: FuncId, number: u64, count: u64) -> Result<u64, NumberError> {
         let of = self.calls(function, count).ok_or(NumberError::Unknown)?;
         match number {
@@ -140,7 +140,7 @@ impl Numbering {
     /// Returns the position of the last call to a function in the whole run, among the kept calls.
     ///
     /// # Errors
-    /// If that call was left out, or there was no call.
+    /// Returns an error if that call was left out, or there was no call.
     pub fn last(&self, function: FuncId, count: u64) -> Result<u64, NumberError> {
         let of = self.calls(function, count).ok_or(NumberError::Unknown)?;
         self.kept(function, of, count)

@@ -71,7 +71,7 @@ impl<'a> Places<'a> {
     /// Returns the place of a basic block, or `None` if there is no such block.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn block(
         &self,
         function: FuncId,

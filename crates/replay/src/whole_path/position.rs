@@ -202,7 +202,7 @@ pub enum PositionError<E: Error + 'static> {
 /// position names a place. O(1).
 ///
 /// # Errors
-/// If a run of `length` blocks has no such time.
+/// Returns an error if a run of `length` blocks has no such time.
 pub fn time_of<E: Error + 'static>(
     text: &str,
     length: u64,
@@ -297,8 +297,8 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// one segment. Finding an arrival at a line may take time linear in all grammars.
     ///
     /// # Errors
-    /// If the text is not a position of this run. If the run only lacks this time or number, the
-    /// error names the nearest time or number.
+    /// Returns an error if the text is not a position of this run. If the run only lacks this time
+    /// or number, the error names the nearest time or number.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),
@@ -313,7 +313,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// prologue spans several blocks.
     ///
     /// # Errors
-    /// As for [`time`](Self::time).
+    /// Returns the same errors as [`time`](Self::time).
     pub fn moment(&self, text: &str) -> Result<At, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(At::block(time)),
@@ -326,7 +326,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// function, names a whole block.
     ///
     /// # Errors
-    /// As for [`time`](Self::time).
+    /// Returns the same errors as [`time`](Self::time).
     pub fn arrived(&self, text: &str) -> Result<At, PositionError<S::Error>> {
         if let Some(time) = time_of(text, self.path.length())? {
             return Ok(At::block(time));
@@ -342,7 +342,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// function, names a whole block.
     ///
     /// # Errors
-    /// As for [`time`](Self::time).
+    /// Returns the same errors as [`time`](Self::time).
     pub fn statement(&self, text: &str) -> Result<At, PositionError<S::Error>> {
         if let Some(time) = time_of(text, self.path.length())? {
             return Ok(At::block(time));
@@ -419,7 +419,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// operator is in no block, or its block was not executed at that time.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn written(
         &self,
         function: FuncId,
@@ -444,7 +444,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// Returns all executions of an operator's block, or `None` if the operator is in no block.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn executions_of(
         &self,
         function: FuncId,
@@ -482,7 +482,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// Returns the prologue of a function. O(log rows of the line table + size of the body).
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn prologue(&self, function: FuncId) -> Result<Prologue, ProfileError> {
         let code = self.program.function(function);
         let end = match code {
@@ -552,7 +552,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// of the call, until all operators that the function ever executes have been found.
     ///
     /// # Errors
-    /// As for [`time`](Self::time). A number or percentage is not a place.
+    /// Returns the same errors as [`time`](Self::time). A number or percentage is not a place.
     pub fn executed(&self, text: &str) -> Result<Vec<Step>, PositionError<S::Error>> {
         let text = text.trim();
         let (place, which) = self.resolved(text)?;
@@ -607,7 +607,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// all grammars if earlier nodes decide whether a node begins with an arrival.
     ///
     /// # Errors
-    /// If the path does not determine the arrivals.
+    /// Returns an error if the path does not determine the arrivals.
     pub fn arrivals(
         &self,
         line: Line,
@@ -648,7 +648,7 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// is.
     ///
     /// # Errors
-    /// As for [`arrivals`](Self::arrivals).
+    /// Returns the same errors as [`arrivals`](Self::arrivals).
     pub fn arrivals_in(
         &self,
         line: Line,

@@ -164,7 +164,7 @@ impl<'a, S: Segments> Timeline<'a, S> {
     /// Returns the next event. Every activation that begins also ends.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn next_event(&mut self) -> Result<Option<TimelineEvent>, PathError<S::Error>> {
         while self.events.is_empty() {
             if self.at >= self.window.last && self.begun {

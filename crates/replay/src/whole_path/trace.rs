@@ -63,7 +63,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// `function`, returns only the paths of that function. The window must lie within the run.
     ///
     /// # Errors
-    /// If the function executed 2^64 paths or more.
+    /// Returns an error if the function executed 2^64 paths or more.
     pub fn new(
         path: &'a WholePath<S>,
         window: Window,
@@ -87,7 +87,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// Limits the rest of the iteration to the paths of these functions.
     ///
     /// # Errors
-    /// Like [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     pub fn keep_only(&mut self, functions: HashSet<FuncId>) -> Result<(), TargetError> {
         let nodes = self.path.nodes().iter();
         let kept = nodes.filter(|(_, node)| functions.contains(&node.function));
@@ -97,7 +97,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// Limits the rest of the iteration to these paths.
     ///
     /// # Errors
-    /// Like [`new`](Self::new).
+    /// Returns the same errors as [`new`](Self::new).
     pub fn keep_nodes(&mut self, nodes: HashSet<NodeId>) -> Result<(), TargetError> {
         let occurrences = self.path.executions(nodes.iter().map(|&node| (node, 0)))?;
         self.filter = Some(Filter { nodes, occurrences });
@@ -127,7 +127,7 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// Returns the next path, or `None` at the end.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn next_visit(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
         let mut visit = match self.state {
             State::Fresh if self.reverse => self.cursor.seek(self.window.last)?,
@@ -155,7 +155,8 @@ impl<'a, S: Segments> Visits<'a, S> {
     /// Returns the number of paths that begin in the window.
     ///
     /// # Errors
-    /// If the path cannot be read. If the paths cannot be counted, the result is `Ok(None)`.
+    /// Returns an error if the path cannot be read. If the paths cannot be counted, the result is
+    /// `Ok(None)`.
     pub fn count(&self) -> Result<Option<u64>, PathError<S::Error>> {
         let all;
         let occurrences = match &self.filter {
@@ -218,7 +219,7 @@ pub enum Unit {
 /// backward, and takes time linear in `entries`.
 ///
 /// # Errors
-/// If the path cannot be read.
+/// Returns an error if the path cannot be read.
 pub fn last<S: Segments>(
     path: &WholePath<S>,
     window: Window,

@@ -50,7 +50,7 @@ impl TraceCounts {
     /// order.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         order: CountOrder,
@@ -103,7 +103,7 @@ impl Traces {
     /// function was not called. Takes additional time linear in the blocks of the traces.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         function: FuncId,
@@ -134,7 +134,7 @@ impl Traces {
     /// Returns the blocks of a trace, in the order of execution.
     ///
     /// # Panics
-    /// If there is no such trace.
+    /// Panics if there is no such trace.
     pub fn blocks(&self, trace: usize) -> impl Iterator<Item = BlockId> {
         let (steps, dictionary) = self.compacted.parts(trace);
         steps
@@ -158,7 +158,7 @@ impl Outlines {
     /// grammar, however long the traces are.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         function: FuncId,
@@ -260,7 +260,7 @@ impl DynamicGraph {
     /// Returns the graph of a function's k-th call, counted from 1.
     ///
     /// # Errors
-    /// If there is no such call, or the path cannot be read.
+    /// Returns an error if there is no such call, or the path cannot be read.
     pub fn of_call<S: Segments>(
         path: &WholePath<S>,
         function: FuncId,
@@ -301,7 +301,7 @@ impl DynamicGraph {
     /// [`Traces`].
     ///
     /// # Errors
-    /// If there is no such trace, or the path cannot be read.
+    /// Returns an error if there is no such trace, or the path cannot be read.
     pub fn of_trace<S: Segments>(
         path: &WholePath<S>,
         function: FuncId,

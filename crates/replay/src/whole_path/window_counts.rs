@@ -123,7 +123,7 @@ impl WindowCounts {
     /// Counts executions in a window.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         window: Window,

@@ -21,7 +21,7 @@ impl Variables<'_> {
     /// in the source, `x` is `this->x`.
     ///
     /// # Errors
-    /// Like [`find`](Self::find).
+    /// Returns the same errors as [`find`](Self::find).
     pub fn begin<'p>(
         &self,
         path: &'p Path,
@@ -75,8 +75,8 @@ impl Variables<'_> {
     /// variable.
     ///
     /// # Errors
-    /// If there is no such variable. The error is [`PathError::NotInScope`] if the function has the
-    /// variable elsewhere.
+    /// Returns an error if there is no such variable. The error is [`PathError::NotInScope`] if the
+    /// function has the variable elsewhere.
     pub fn find(
         &self,
         name: &str,

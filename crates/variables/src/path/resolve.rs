@@ -17,7 +17,7 @@ impl Variables<'_> {
     /// searches the global variables.
     ///
     /// # Errors
-    /// If a part of the expression names no object, or an object without a value.
+    /// Returns an error if a part of the expression names no object, or an object without a value.
     pub fn resolve(
         &self,
         path: &Path,
@@ -32,7 +32,7 @@ impl Variables<'_> {
     /// Applies the steps of a path to an object.
     ///
     /// # Errors
-    /// If a step cannot be applied.
+    /// Returns an error if a step cannot be applied.
     pub fn follow(
         &self,
         path: &Path,

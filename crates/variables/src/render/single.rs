@@ -111,7 +111,7 @@ impl Variables<'_> {
     /// order.
     ///
     /// # Errors
-    /// Like [`number`](Self::number).
+    /// Returns the same errors as [`number`](Self::number).
     pub fn operand(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
         let plain = self.plain(object.type_ref)?;
         let is_complex = matches!(
@@ -157,7 +157,7 @@ impl Variables<'_> {
     /// references, aggregates and complex numbers.
     ///
     /// # Errors
-    /// If the type is incomplete, or its entry is broken.
+    /// Returns an error if the type is incomplete, or its entry is broken.
     pub fn number_type(&self, type_ref: TypeRef) -> Result<Option<NumberType>, PathError> {
         let plain = self.plain(type_ref)?;
         let described = self.describe(plain)?;
@@ -183,7 +183,7 @@ impl Variables<'_> {
     /// Reads an object of a number type.
     ///
     /// # Errors
-    /// If the object has no value.
+    /// Returns an error if the object has no value.
     pub fn read_number(
         &self,
         object: &Object,

@@ -87,7 +87,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// every 256 KiB.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn parts(
         &self,
         instance: Instance,
@@ -126,7 +126,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// execution.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn writers(
         &self,
         instance: Instance,
@@ -138,7 +138,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// Returns the last writers of bytes, part by part, before an execution of a node.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn writers_before(
         &self,
         instance: Instance,
@@ -163,7 +163,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// the run from the last checkpoint.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn bytes(
         &self,
         instance: Instance,
@@ -179,7 +179,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// `digest` from the log. Neither follows the run nor opens a segment.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn printed(
         &self,
         call: u64,
@@ -193,7 +193,8 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// Returns the execution at a time, which must end with host call number `call`, from 1.
     ///
     /// # Errors
-    /// If the recording is damaged, for example if the execution does not end with this call.
+    /// Returns an error if the recording is damaged, for example if the execution does not end with
+    /// this call.
     pub fn caller_at(&self, time: u64, call: u64) -> Result<Instance, HostReadsError> {
         let damaged = || HostReadsError::Damaged("a host call that was never made");
         let caller = self.values.at(time)?.ok_or_else(damaged)?;
@@ -232,7 +233,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
     /// have made.
     ///
     /// # Errors
-    /// If the recording is damaged, or the host made the call itself.
+    /// Returns an error if the recording is damaged, or the host made the call itself.
     pub fn caller_of(&self, call: u64) -> Result<Instance, HostReadsError> {
         let damaged = HostReadsError::Damaged("an execution that does not exist");
         let visit = self.caller(call)?;

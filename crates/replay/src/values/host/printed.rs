@@ -69,7 +69,7 @@ impl HostReads<'_, '_> {
     /// fault, or `None` if there is no fault.
     ///
     /// # Errors
-    /// If another part of the recording is damaged.
+    /// Returns an error if another part of the recording is damaged.
     pub(in crate::values) fn check_printed(&self) -> Result<Option<String>, HostReadsError> {
         let Some(known) = self.known_printed()? else {
             return Ok(None);

@@ -35,7 +35,7 @@ pub struct Charge {
 /// which it pays.
 ///
 /// # Errors
-/// If the path cannot be read.
+/// Returns an error if the path cannot be read.
 pub fn charged<S: Segments>(
     path: &WholePath<S>,
     charges: &HashMap<(FuncId, BlockId), Charge>,

@@ -76,7 +76,7 @@ impl Inlining {
     /// which the program was parsed. O(operators of the functions that were executed · log).
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         program: &Program,

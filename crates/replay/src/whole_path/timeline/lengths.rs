@@ -25,7 +25,7 @@ impl CallLengths {
     /// that the window touches.
     ///
     /// # Errors
-    /// If a segment cannot be read.
+    /// Returns an error if a segment cannot be read.
     pub fn new<S: Segments>(
         path: &WholePath<S>,
         window: Window,
