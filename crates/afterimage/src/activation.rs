@@ -2,7 +2,8 @@
 //!
 //! For a moment of the run, reports the activation at that moment with its arguments and result,
 //! its path by lines, and each line's changes, writes and calls. A call is one entry, without the
-//! lines of the callee. A statement belongs to the last arrival at a line before it.
+//! lines of the callee. Each statement is listed under the line at which the activation last
+//! arrived before it.
 
 mod path;
 
@@ -36,13 +37,14 @@ use path::folded;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationQuery {
     /// A moment within the execution: `parse#3` (the third call to `parse`), `parser.c:42#7`,
-    /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment. If the reported
-    /// path is cut off before this moment, the report begins at the moment.
+    /// `@0x1f3#2` or `t=123456`. Selects the innermost function at that moment. If a report of the
+    /// whole execution would be cut off before this moment, the report begins at the moment
+    /// instead.
     pub at: String,
     /// The maximum number of arrivals at lines to report.
     pub arrivals: usize,
-    /// The number of arrivals at which to read variables, counted from the first. Reading them
-    /// follows the run.
+    /// The number of arrivals at which to read variables, counted from the first. Reading variables
+    /// requires following the run.
     pub variables: usize,
 }
 
@@ -50,7 +52,7 @@ pub struct ActivationQuery {
 const STATEMENTS: usize = 200_000;
 /// The maximum number of unexecuted lines to show between two executed lines.
 const GAP: u32 = 4;
-/// The maximum number of distinct writes to show for a line, and of distinct calls.
+/// The maximum number of distinct writes, and of distinct calls, to show for a line.
 const EACH: usize = 8;
 
 impl ActivationQuery {
@@ -145,7 +147,7 @@ struct Done {
     all: Vec<(u64, Option<OpId>, Did)>,
     /// The activation's stack frame.
     frame: Frame,
-    /// The time of the last block with all effects known.
+    /// The time of the last block whose effects are all known.
     reach: u64,
 }
 
@@ -244,7 +246,7 @@ impl AnalysedCall<'_, '_> {
         loop {
             let done = self.statements(from, frame, most)?;
             let (arrivals, more) = self.arrivals(from, done.reach)?;
-            // All effects of at least one arrival are examined.
+            // Examine enough statements to know all effects of at least one arrival.
             if arrivals.is_empty() && more.is_some() {
                 most = most.saturating_mul(2);
                 continue;
@@ -456,8 +458,8 @@ impl AnalysedCall<'_, '_> {
         Ok(())
     }
 
-    /// Returns the position of the call that the block at a time makes. Returns `None` if the block
-    /// calls the host.
+    /// Returns the position of the call made by the block executed at `time`. Returns `None` if the
+    /// block calls the host.
     fn callee(&self, callee: FuncId, time: u64) -> Result<Option<String>> {
         let session = self.program.session;
         if session.program().function(callee).is_none() {

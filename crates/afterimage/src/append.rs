@@ -30,7 +30,7 @@ pub fn append_to(
         .map_err(|why| SessionError::new(at, why))
 }
 
-/// Whether the writer is another question of this process.
+/// Whether the writer answers another question in this process.
 pub(crate) fn is_this_process(writer: &Writer) -> bool {
     writer.process == Some(std::process::id())
 }

@@ -40,7 +40,7 @@ impl Cancel {
     }
 }
 
-/// Returns a function that converts the error of a re-execution that was to build `what`.
+/// Returns a function that converts an error of a re-execution that builds `what`.
 pub(crate) fn cancelled(what: &'static str) -> impl Fn(RecordError) -> Reason {
     move |error| match error {
         RecordError::Interrupted => Reason::Stopped(what),

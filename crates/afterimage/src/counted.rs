@@ -42,7 +42,7 @@ pub struct ProfileQuery {
     pub top: Option<usize>,
     /// The functions to include, by index, name or demangled name. Empty means all.
     pub functions: Vec<String>,
-    /// The code that has rows. The default is all code.
+    /// The code for which to report rows. The default is all code.
     pub code: Option<CodeFilter>,
     /// The stretch of the run to count. The default is the whole run.
     pub bounds: Bounds,
@@ -227,8 +227,9 @@ impl Counted {
         })
     }
 
-    /// Also finds the cost of this code's lines including library code. Builds the path of the run
-    /// if it does not exist yet. Sends a remark to the monitor if the cost cannot be found.
+    /// Also finds the cost of this code's lines, including the library code that they call. Builds
+    /// the path of the run if it does not exist yet. Sends a remark to the monitor if the cost
+    /// cannot be found.
     #[must_use]
     pub fn with_whole_lines(mut self, session: &Session, code: Option<&CodeFilter>) -> Self {
         let Some(code) = code else { return self };
@@ -272,7 +273,7 @@ impl Counted {
     }
 
     /// Adds up the counts of these recordings, which `open` opens one at a time. Also finds the
-    /// cost of the lines that `whole` selects, including library code.
+    /// cost of the lines that `whole` selects, including the library code that they call.
     ///
     /// # Errors
     /// As for [`of`](Self::of) and [`add`](Self::add).
@@ -408,7 +409,7 @@ impl Profiled<'_> {
     /// Refuses a glob that selects no source file of the program.
     ///
     /// # Errors
-    /// If the glob selects none.
+    /// If the glob selects no source file.
     pub fn check_code(&self, code: &CodeFilter) -> Result<()> {
         check_code(self.source, code)
     }

@@ -23,8 +23,8 @@ pub enum Replaces {
 /// Writes a report through a buffer.
 ///
 /// # Errors
-/// If writing fails. The error names the place, and takes precedence over an error of the report
-/// itself.
+/// If writing fails. This error names the destination, and takes precedence over an error of the
+/// report itself.
 pub fn fill<W: Write>(
     to: W,
     content: Content,
@@ -77,7 +77,8 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-/// Writes a report to a file. The file appears when it is complete. An older file stays until then.
+/// Writes a report to a file. The new file appears only when it is complete. An existing file stays
+/// until then.
 ///
 /// # Errors
 /// If the file cannot be written, or must not be replaced.

@@ -216,7 +216,7 @@ fn path_from_words(
     Ok(Some(path))
 }
 
-/// The number of segments of the path that a question may always make.
+/// The smallest limit on the number of path segments that a question may make.
 const FEW_SEGMENTS: usize = 32;
 
 /// The number of polls in a run of about ten milliseconds. For a shorter run, building all values
@@ -234,7 +234,7 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
 }
 
 /// Opens the recording in a form that builds stretches of the path and of the values on demand.
-/// Builds at most one stretch in `share`, or all needed stretches if `share` is 0.
+/// Builds at most one of every `share` stretches, or all needed stretches if `share` is 0.
 ///
 /// # Errors
 /// If the run cannot be executed again, or the recording is damaged.

@@ -177,7 +177,7 @@ pub fn before<'a>(
     }))
 }
 
-/// Returns the words that mark a doubtful value in a sentence, or an empty text.
+/// Returns the words that mark a doubtful value in a sentence, or an empty string.
 pub fn marked(written: Option<Written>) -> String {
     written_text(written).replacen("  ", " ", 1)
 }

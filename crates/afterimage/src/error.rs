@@ -80,7 +80,7 @@ pub enum Reason {
          full megabyte)"
     )]
     CutOff,
-    /// The parts to be dropped could not be built again.
+    /// Nothing was removed, because the parts to remove could not be built again.
     #[error(
         "nothing was removed from the recording, because {0}: its contents could not be built \
          again"

@@ -11,10 +11,10 @@ use anyhow::{Result, anyhow, bail};
 pub struct Grants<'g> {
     /// Folders, as `HOST` or `HOST::GUEST`.
     pub dirs: &'g [String],
-    /// Environment variables, as `NAME=VALUE`, or as `NAME` to pass on the value in our
-    /// environment.
+    /// Environment variables, as `NAME=VALUE`, or as `NAME` to pass on the value from the
+    /// environment of this process.
     pub env: &'g [String],
-    /// The file for standard input. If `None`, the guest gets our standard input.
+    /// The file for standard input. If `None`, the guest gets the standard input of this process.
     pub stdin: Option<&'g Path>,
     /// The exported function to call instead of `_start`.
     pub invoke: Option<&'g str>,

@@ -13,8 +13,8 @@ use crate::monitor::Note;
 use crate::text::pasted;
 
 /// Reports the different input that two versions of a program received from the host, or from the
-/// user who recorded them. The message says that some differences may come from this input, not
-/// from "what {whatever}".
+/// user who recorded them. The message warns that some differences may come from this input.
+/// `whatever` completes the message, which ends with "not from what {whatever}".
 ///
 /// # Errors
 /// If a log is damaged.
@@ -48,8 +48,8 @@ pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()
     Ok(())
 }
 
-/// Reports that two runs of a program received different random numbers, and the first other input
-/// that differs.
+/// Reports that two runs of a program received different random numbers, and the first difference
+/// in other input.
 ///
 /// # Errors
 /// If a log is damaged.
@@ -197,7 +197,7 @@ impl Exchange {
     }
 
     /// Describes the first bytes that differ between two calls to `fd_read`, after a colon. Returns
-    /// an empty text for other calls, which write numbers.
+    /// an empty string for other calls, which write numbers.
     fn different_bytes(&self, other: &Self) -> String {
         let read = |of: &Self| {
             let read = of.writes.split_last().map_or(&[][..], |(_, read)| read);
@@ -300,7 +300,7 @@ fn first_different_inputs(runs: [&Session; 2]) -> Result<DifferentInputs> {
             otherwise.remove(&renewed);
         }
         if !a.is_same_call(&b) {
-            // A failed call has changed nothing.
+            // A failed call changes nothing.
             if a.has_succeeded() || b.has_succeeded() {
                 otherwise.extend(of.into_iter().flatten());
             }

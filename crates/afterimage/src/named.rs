@@ -83,7 +83,7 @@ pub(crate) fn frames_around(
     frames
 }
 
-/// Returns the number of frames inside of the frame that is at a line. The frames are those at an
+/// Returns the number of frames inside the frame that is at a line. The frames are those at an
 /// operator, the innermost first.
 pub(crate) fn calls_within(frames: &[InlinedFrame], line: Line) -> usize {
     let is_there = |frame: &InlinedFrame| frame.location.map(Line::from) == Some(line);

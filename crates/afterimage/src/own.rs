@@ -113,7 +113,7 @@ impl<'a> OwnLines<'a> {
         })
     }
 
-    /// Returns the line of the user's own code that called the library code of the block at a time.
+    /// Returns the line of the user's own code that called the library code executed at `time`.
     fn caller(&self, time: u64) -> Result<Option<OwnPlace>> {
         let folded = self.own.folded;
         let mut cursor = self.path.cursor();

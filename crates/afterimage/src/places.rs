@@ -172,7 +172,8 @@ pub fn nameless_statements<'a>(
             Place::Line(_, operators) => operators.last().copied(),
             Place::Function(_) => None,
         };
-        // A value is usually used soon after it is moved.
+        // Suggest the next statement, because a value is usually used soon after it is moved. If
+        // there is none, suggest the previous statement.
         let near = here.and_then(|(function, op)| {
             let distance = |other: &OpId| (*other < op, other.as_u32().abs_diff(op.as_u32()));
             let all = statements(function, &|_| true)
@@ -235,7 +236,7 @@ pub fn has_column(text: &str) -> bool {
     )
 }
 
-/// Returns the line of an operator as `file.c:42`, or an empty text if it is unknown.
+/// Returns the line of an operator as `file.c:42`, or an empty string if it is unknown.
 pub fn line_of(source: &dyn Source, offset: OrigOffset) -> String {
     source.locate(offset).map_or_else(String::new, |location| {
         format!("{}:{}", source.short_path(location.file), location.line)

@@ -144,8 +144,8 @@ impl Session {
 
     /// Returns what memory contained at a moment, what wrote it last, and what reads and writes it
     /// next. Without values, searches at most about four million blocks forward and sixteen million
-    /// back, and the answer marks what lies beyond. With values, takes O(log n) for each part of
-    /// the bytes.
+    /// back, and the answer marks the accesses that may lie beyond. With values, takes O(log n) for
+    /// each part of the bytes.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory then, or
@@ -530,8 +530,8 @@ impl Session {
         self.answer(Needs::Values, build, |session| query.answer(session))
     }
 
-    /// Asks stretches of the run first, and the whole run only if these do not suffice. `ask`
-    /// builds what it needs.
+    /// Answers from stretches of the run if they suffice, and otherwise from the whole run. `ask`
+    /// builds the data that it needs.
     fn first<R>(
         &self,
         ask: impl Fn(&Self) -> Result<R, QuestionError>,

@@ -59,7 +59,7 @@ impl StopRequests {
         self.0.map(|request| request.first)
     }
 
-    /// Completes an earlier request, because other work begins.
+    /// Marks the last request as completed, because new work begins.
     pub fn complete(&mut self) {
         if let Some(request) = &mut self.0 {
             request.met = true;

@@ -258,8 +258,8 @@ impl Session {
         Ok(self.stretched.get_or_init(|| found).as_deref())
     }
 
-    /// Like [`stretched`](Self::stretched), but builds at most one stretch in `share`, or all
-    /// needed stretches if `share` is 0.
+    /// Like [`stretched`](Self::stretched), but builds at most one of every `share` stretches, or
+    /// all needed stretches if `share` is 0.
     ///
     /// # Errors
     /// As for [`stretched`](Self::stretched).
@@ -291,8 +291,9 @@ impl Session {
     }
 
     /// Answers a question that needs the path, or both the path and the values. If the recording
-    /// lacks them, first asks stretches of the run, which are built on demand. If these do not
-    /// suffice, `build` adds the missing parts, and the whole run answers the question.
+    /// lacks them, first tries to answer from stretches of the run, which are built on demand. If
+    /// these do not suffice, `build` adds the missing parts, and the whole run answers the
+    /// question.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.
@@ -321,8 +322,8 @@ impl Session {
         ask().map_err(|error| error.context(self.at().display().to_string()).into())
     }
 
-    /// Asks about stretches of the run, if the recording has no values. Returns `None` if there are
-    /// no stretches, or if they do not suffice for the answer.
+    /// Answers from stretches of the run, if the recording has no values. Returns `None` if there
+    /// are no stretches, or if they do not suffice for the answer.
     ///
     /// # Errors
     /// If the run cannot be executed again, the recording is damaged, or `ask` fails.

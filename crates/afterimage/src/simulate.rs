@@ -298,10 +298,10 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     Ok(true)
 }
 
-/// Finds the histories of the sites at a place, in program order.
+/// Finds the histories of the sites at a place, in program order. `name` is the place as written.
 ///
 /// # Errors
-/// If no site of this kind was ever executed there. `name` is the place as written.
+/// If no site of this kind was ever executed there.
 pub fn histories<'a>(
     stored: &'a [StoredSimulation],
     place: &Place,

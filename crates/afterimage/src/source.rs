@@ -78,7 +78,7 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 /// Refuses a glob that selects no source file of a program.
 ///
 /// # Errors
-/// If the glob selects none. The error names files that the program has.
+/// If the glob selects no source file. The error names some source files of the program.
 pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
     let CodeFilter::Files(glob) = code else {
         return Ok(());

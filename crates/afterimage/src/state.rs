@@ -69,7 +69,7 @@ impl StateQuery {
                 positions.moment(&self.at)?
             }
         };
-        // Following the run once is faster than asking stretches for each variable.
+        // Following the run once is faster than reading each variable from stretches.
         let followed = early(traced, |early| self.report_early(traced, early, at))?;
         if let Some(report) = followed {
             return self.view(traced, report);
@@ -420,8 +420,8 @@ impl<'a> ByValues<'_, 'a> {
     }
 }
 
-/// The context of a state question: the moment, and the data about it. `Variables` is invariant in
-/// its lifetime, so the context has a second lifetime.
+/// The context of a state question: the moment, and the data about it. `Variables` is invariant
+/// over its lifetime, so the context has a second lifetime.
 struct StateContext<'s, 'v> {
     query: &'s StateQuery,
     session: &'s Session,
@@ -558,8 +558,8 @@ impl StateContext<'_, '_> {
                 if ahead > 0
                     && let Ok(shown) = &mut found
                 {
-                    // Names still refer to the variables of the calls that are not entered yet, so
-                    // a variable that one of these hides keeps its mark.
+                    // Expressions still find the variables of calls that are not entered yet. So a
+                    // variable stays marked as hidden if one of those variables hides it.
                     shown.retain(|variable| variable.calls as usize <= open_calls);
                 }
                 found

@@ -231,7 +231,8 @@ impl<'c, 'a> Causes<'c, 'a> {
         let others =
             others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
-        // If all executions came at this moment or later, it does not matter which one corresponds.
+        // If all executions came at this moment or later, it does not matter which of them
+        // corresponds to the assignment.
         Ok(match times.first() {
             None => Elsewhere::Never,
             Some(_) if times.iter().all(|time| *time >= moment) => {

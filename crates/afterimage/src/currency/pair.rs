@@ -54,7 +54,7 @@ impl<'p, 'a> Side<'p, 'a> {
         )
     }
 
-    /// Resolves a line such as `file.c:42`, with its functions.
+    /// Resolves a line such as `file.c:42`, and finds the functions that contain its code.
     fn line(&self, text: &str) -> Result<(OneLine, Option<Occurrence>), NoLine> {
         let resolved = self.resolver().location(text).map_err(NoLine::Resolve)?;
         let Place::Line(line, operators) = resolved.place else {
@@ -251,8 +251,8 @@ impl Pair<'_, '_> {
         })
     }
 
-    /// Compares values to check the counterparts that counting found for some parts of the
-    /// optimised run. Follows both runs.
+    /// Compares values to check the counterparts of some parts of the optimised run, which were
+    /// found by counting executions. Follows both runs.
     pub fn confirmed<'m>(
         &self,
         moments: &'m Moments,

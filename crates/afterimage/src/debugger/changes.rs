@@ -27,7 +27,7 @@ use crate::wasm_local::wasm_local;
 const FIRST: usize = 1 << 6;
 const MOST: usize = 1 << 12;
 /// If there are this many places, a pass examines no place that is more than [`SPAN`] blocks beyond
-/// the first, because following the run so far may be in vain.
+/// the first, because following the run that far may be unnecessary.
 const FEW: usize = 2;
 const SPAN: u64 = 1 << 17;
 /// The maximum number of bytes of a variable.
@@ -112,7 +112,7 @@ struct Search {
     /// The beginning of the call.
     begin: Position,
     value: Option<Vec<u8>>,
-    /// The farthest place on the way back since when the value is the same.
+    /// In a backward search, the earliest place so far from which on the variable has `value`.
     since: Option<Change>,
 }
 
@@ -275,8 +275,9 @@ impl<'a> Debugger<'a> {
         })
     }
 
-    /// Returns the bytes of memory that hold a variable at a position, and the call during which
-    /// they do if the variable is local to it. Returns `None` if the variable is not in memory.
+    /// Returns the bytes of memory that hold a variable at a position. If the variable is local,
+    /// also returns its call, because the bytes hold the variable only during that call. Returns
+    /// `None` if the variable is not in memory.
     ///
     /// # Errors
     /// If there is no such variable, or the run cannot be followed.
@@ -407,7 +408,7 @@ impl<'a> Debugger<'a> {
             },
         };
         if direction == Direction::Backward && own == Some(from) {
-            // Right after a change, the value before it is sought.
+            // If the value changes at `from` itself, search for the value before this change.
             let mut here = self.changes_in(changing, here)?.into_iter();
             own = own.filter(|_| here.all(|change| change.by != from || change.after != from));
         }
@@ -477,10 +478,11 @@ impl<'a> Debugger<'a> {
         })
     }
 
-    /// Returns executions of the variable's places in its own call, in order. Takes them from the
-    /// beginning of the numbers `low` to `high` or, going back, from the end, and removes these
-    /// numbers. Removes all numbers at the end of the call. Ends early rather than following the run
-    /// over a long stretch.
+    /// Returns executions of the variable's places in its own call, in order. Takes executions with
+    /// numbers from `low` to `high`, the lowest first or, going backward, the highest first.
+    /// Removes their numbers from this range, and empties the range at the end of the call. Stops
+    /// early if the next execution is far away, because the run must be followed from one to the
+    /// next.
     fn executed(
         &self,
         changing: &Changing<'a>,
@@ -521,7 +523,7 @@ impl<'a> Debugger<'a> {
                     *high = 0;
                     break;
                 };
-                // Leave out all of a call that the variable's call makes.
+                // Skip the whole call that the variable's call is making here.
                 match direction {
                     Direction::Forward => {
                         *low = all.rank(self.end_of(callee.entered)?)?.max(number) + 1;

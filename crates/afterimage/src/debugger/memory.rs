@@ -17,8 +17,8 @@ use super::{Debugger, Direction, Position};
 
 /// The maximum number of bytes to look up one by one.
 const FEW: u64 = 16;
-/// The maximum number of stretches to follow that turn out to write only near the bytes. After
-/// that, the run is executed again to find which stretches write the bytes.
+/// The number of stretches to follow without finding a write, because they write only near the
+/// bytes. After that, the run is executed again to find which stretches write the bytes.
 const MISSES: usize = 2;
 /// The number of blocks to follow first in search of the last read. Each later part has twice as
 /// many blocks as the previous one, up to [`MOST`].
@@ -119,8 +119,8 @@ impl Observer for Watch {
 
 impl Debugger<'_> {
     /// Returns where bytes are accessed next, or were accessed last. The search may end with `None`
-    /// once it is beyond `bound`. The position is right after the access going forward, and right
-    /// before it going backward.
+    /// once it is beyond `bound`. The position is right after the access in a forward search, and
+    /// right before it in a backward search.
     pub(super) fn nearest_access(
         &self,
         watched: Watched,
@@ -139,8 +139,8 @@ impl Debugger<'_> {
         }
     }
 
-    /// Returns the position right before the next or last write to bytes. A write right after
-    /// `from` is not the next one. Ignores blocks outside of `window`.
+    /// Returns the position right before the next or last write to bytes. A write by the operator
+    /// at `from` does not count as the next write. Ignores blocks outside of `window`.
     pub(crate) fn nearest_write(
         &self,
         range: Range,

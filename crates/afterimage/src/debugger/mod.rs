@@ -105,7 +105,7 @@ pub struct Debugger<'a> {
     frames: RefCell<HashMap<OrigOffset, Rc<[InlinedFrame]>>>,
     scopes: RefCell<HashMap<FuncId, Result<Rc<FunctionScopes>, String>>>,
     near: RefCell<Near>,
-    /// The number of consecutive arrivals that do not end a step to examine one by one.
+    /// The number of consecutive arrivals to examine one by one while none of them ends the step.
     patience: Cell<u32>,
     cancelled: &'a AtomicBool,
 }
@@ -306,7 +306,7 @@ impl<'a> Debugger<'a> {
     /// If there is no such position.
     pub fn place(&self, at: Position) -> Result<(FuncId, OrigOffset)> {
         let (function, _) = self.block(at.time)?;
-        // No function has so many operators that one has this number.
+        // No function has enough operators for this number.
         let offset = match at.op {
             u32::MAX => None,
             op => self.offset(function, OpId::from_u32(op))?,
@@ -367,7 +367,8 @@ impl<'a> Debugger<'a> {
         found
     }
 
-    /// Like [`own_frames`](Self::own_frames), without the innermost `ahead` of all frames.
+    /// Like [`own_frames`](Self::own_frames), but first drops the innermost `ahead` frames,
+    /// including those of library code.
     fn own_frames_around(&self, offset: OrigOffset, ahead: u32) -> Rc<[InlinedFrame]> {
         if ahead == 0 {
             return self.own_frames(offset);

@@ -188,7 +188,7 @@ impl Passed {
         };
         let inside = std::mem::replace(&mut self.inside, false);
         if self.direction == Direction::Backward {
-            // Goes back to the beginning of the line.
+            // A backward step continues to the beginning of the line.
             if let Some((last, its_depth, frame)) = &self.last {
                 let is_same = (*last, *its_depth) == (line, depth) && frame.is(&chain);
                 if !is_same || !(inside || skipped()?) {

@@ -307,8 +307,8 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Adds the decisions because of which values were moved to a statement's operands. Leaves out
-    /// the `known` decisions, which also decide whether the statement runs.
+    /// Adds the decisions that caused values to be moved to a statement's operands. Leaves out the
+    /// `known` decisions, which also decide whether the statement runs.
     fn moved(
         &self,
         point: Point,

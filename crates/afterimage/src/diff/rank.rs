@@ -15,8 +15,8 @@ use crate::steps::follow;
 /// Asks which lines and values separate failing executions from passing ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankQuery {
-    /// Whether to also rank the values of statements. This follows each run, whose path must be
-    /// whole.
+    /// Whether to also rank the values of statements. Ranking values requires following each run,
+    /// so its path must have no gaps.
     pub values: bool,
     /// The maximum number of rows in each list, or `None` for all.
     pub top: Option<usize>,

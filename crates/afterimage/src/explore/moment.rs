@@ -51,8 +51,8 @@ impl MomentQuery {
         self.with_calls_ahead(session, None)
     }
 
-    /// Answers for the moment before some inlined calls are entered that begin at its operator. By
-    /// default, the text of the question decides how many.
+    /// Answers for the moment before the innermost `ahead` inlined calls at its operator are
+    /// entered. If `ahead` is `None`, the text of the question determines the number.
     pub(super) fn with_calls_ahead(
         &self,
         session: &Session,
@@ -87,7 +87,7 @@ impl MomentQuery {
             let place = op
                 .or(first)
                 .and_then(|op| operators.get(op.as_u32() as usize));
-            // An offset names another operator than the text.
+            // If an offset is given, the text of the question does not name this operator.
             let asked = place.filter(|_| at.op.is_some() && self.offset.is_none());
             let ahead = match (ahead, asked) {
                 (Some(ahead), _) => ahead,

@@ -18,9 +18,10 @@ use crate::debugger::{Debugger, Direction, Named, Position, Step, debug};
 pub enum Move {
     /// By lines of the user's own code.
     Line(Step),
-    /// To the moment right before the next or last write to a variable. A write right after the
-    /// current moment is not the next one. For a local variable, only writes during its call count.
-    /// For a variable that is not in memory, only writes that change its value count.
+    /// To the moment right before the next or last write to a variable. A write by the operator at
+    /// the current moment does not count as the next write. For a local variable, only writes
+    /// during its call count. For a variable that is not in memory, only writes that change its
+    /// value count.
     Write {
         /// The variable, or an expression such as `p->next`.
         variable: String,
@@ -91,7 +92,7 @@ impl StepQuery {
         from: Position,
         (named, activation): (Named<'_>, usize),
     ) -> Result<Option<Position>> {
-        // An outer activation's variables are known at its call.
+        // Look up variables of an outer activation at the call that it is making.
         let known = if activation == 0 {
             from
         } else {
@@ -113,7 +114,7 @@ impl StepQuery {
             return debugger.nearest_write(range, from, self.direction, window);
         }
         let changing = changing?;
-        // A change right after the current moment is not the next one.
+        // A change by the operator at the current moment does not count as the next change.
         let from = match (self.direction, activation) {
             (Direction::Forward, 0) => debugger.step_operator(from, self.direction)?,
             _ => Some(known),

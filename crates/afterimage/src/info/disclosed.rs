@@ -90,8 +90,8 @@ fn traffic_row(row: Traffic) -> InfoTraffic {
     }
 }
 
-/// Returns the folders that contain the paths, without folders inside others. The author's own
-/// folders come first.
+/// Returns the folders that contain the paths, without folders inside others. Folders of library
+/// sources come last.
 fn folders(paths: &[String]) -> Vec<String> {
     let folder = |path: &String| {
         let end = path.rfind(['/', '\\'])?;

@@ -101,8 +101,9 @@ pub fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 impl MemoryQuery {
-    /// Writes the reads and writes of the bytes, in order. For a local variable, only those during
-    /// its call. Calls `ensure` to build the values if a variable needs them. The path must exist.
+    /// Writes the reads and writes of the bytes, in order. For a local variable, writes only the
+    /// accesses during its call. Calls `ensure` to build the values if a variable needs them. The
+    /// path must exist.
     ///
     /// # Errors
     /// If the program has no such memory, place or variable, the variable is not in memory, or the

@@ -20,7 +20,7 @@ pub struct NearQuery {
     /// The executions: `parser.c:42#7`, `@0x1f3#last`. Executions without a slice are skipped,
     /// unless none has a slice.
     pub at: Vec<String>,
-    /// Also start at the operator that killed the program, and at its operands.
+    /// Whether to also start at the operator that killed the program, and at its operands.
     pub trap: bool,
     /// The number of lines after which the search ends.
     pub enough: usize,

@@ -78,7 +78,7 @@ impl TraceQuery {
                 ..all
             };
             let found = last(path, before, Some(shown.clone()), Unit::Block, blocks)?;
-            // If everything before is library code, it is part of the first row.
+            // If only library code precedes `first`, the first row includes all of it.
             first = match found.first <= found.last {
                 true => found.first,
                 false => all.first,

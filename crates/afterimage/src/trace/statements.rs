@@ -39,7 +39,7 @@ impl TraceQuery {
         let code = shown.own.map(|own| (own, &code as &CodeOf<'_>));
         let snapshots = traced.snapshots()?;
         follow(traced, |run, log| {
-            // Checkpoints restore less memory than snapshots.
+            // Prefer checkpoints, because they restore less memory than snapshots.
             let run = match run.checkpoints {
                 Some(_) => run,
                 None => Run { snapshots, ..run },

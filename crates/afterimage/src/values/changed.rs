@@ -1,4 +1,4 @@
-//! Finds the variables that a line itself changes, after their values were read.
+//! Finds the variables that a line changes after their values were read at its beginning.
 
 use afterimage_present::values::ChangedByLine;
 use afterimage_profile::{Line, Source};

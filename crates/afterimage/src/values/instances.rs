@@ -73,8 +73,8 @@ impl Instances {
         })
     }
 
-    /// Returns the number of executions from which a report shows a selection. This is `count` or,
-    /// for [`From`](Self::From), the number of executions from number `first` on.
+    /// Returns the total number of executions, of which a report may show only some. This is
+    /// `count` or, for [`From`](Self::From), the number of executions from number `first` on.
     pub(super) fn of(self, count: u64, first: u64) -> u64 {
         match self {
             Self::From(_) => count + 1 - first,

@@ -32,8 +32,8 @@ pub fn value(
     })
 }
 
-/// Converts an address or a length to a value to show. These are unsigned, so a value that would
-/// look negative is shown in hexadecimal.
+/// Converts an address or a length to a value to show. Addresses and lengths are unsigned, so a
+/// value that would look negative is shown in hexadecimal.
 pub fn of_place(value: Value, bits: u64) -> Value {
     let text = if value.text.starts_with('-') {
         format!("0x{bits:x}")

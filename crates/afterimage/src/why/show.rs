@@ -86,7 +86,7 @@ impl Start {
         })
     }
 
-    /// Passes one entry after the other to `show`.
+    /// Passes the entries to `show`, one at a time.
     fn each(
         &self,
         scene: &Scene<'_, '_>,

@@ -237,14 +237,15 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// The effect of a branch on the end of the run, the least important first.
+/// What a branch decided about the end of the run. The least important variant comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Decides {
-    /// Nothing that the user's own code computed.
+    /// Nothing: the value that decided it is a constant, or it is library code and could not avoid
+    /// the end.
     Unknown,
-    /// In which way the run ended, which was already decided.
+    /// How the run ended. The branch could not avoid the end.
     Way,
-    /// That the run ended.
+    /// That the run ended. The branch could have avoided the end.
     End,
 }
 
@@ -363,9 +364,9 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
     }))
 }
 
-/// Describes an activation at its current place in the block executed at a time: before or in an
-/// operator, or at the block's call if there is none. Also returns the value that decided the
-/// branch that led there.
+/// Describes an activation at its current place in the block executed at a time: at `op` or, if
+/// that is `None`, at the block's last operator. Also returns the value that decided the branch
+/// that led there.
 fn frame_at(
     scene: &Scene<'_, '_>,
     time: u64,

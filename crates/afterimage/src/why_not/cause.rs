@@ -142,8 +142,8 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
     })
 }
 
-/// Returns the last place of the activation that executed the block at a time. Returns `None` if
-/// the activation had ended before the run did.
+/// Returns the last place of the activation that executed a block at `time`. Returns `None` if the
+/// activation had ended before the run did.
 fn last_place(scene: &Scene<'_, '_>, time: u64) -> Result<Option<WhyNotEnd>> {
     let traced = scene.traced;
     let Some(end) = traced.file().end()? else {

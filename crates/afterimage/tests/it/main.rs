@@ -64,7 +64,7 @@ fn what_was_not_built_is_named_and_a_session_builds_it_once() {
 /// Long work: its name, its total and the latest progress.
 type Begun = (String, Option<u64>, Arc<AtomicU64>);
 
-/// A monitor that keeps the total and the progress of each work.
+/// A monitor that keeps the total and the progress of each piece of work.
 #[derive(Clone, Default)]
 struct Totals(Arc<Mutex<Vec<Begun>>>);
 

@@ -118,12 +118,14 @@ fn same_states(
     (asked.len(), built)
 }
 
-/// Shows recordings of generated and hand-written programs, each for some of its exports.
+/// Passes recordings of generated and hand-written programs to `show`, one for each of some
+/// exports.
 fn each_run(seeds: u64, show: impl FnMut(&Path)) {
     each_run_with(seeds, |export| 1 + export % 3, show);
 }
 
-/// Shows a recording of one program. Its first export is called with these arguments.
+/// Records a call to a program's first export with these arguments, and passes the recording to
+/// `show`.
 pub fn one_run(text: &str, args: &[&str], show: impl FnOnce(&Path)) {
     let module = wat::parse_str(text).unwrap();
     let program = Program::parse(&module).unwrap();

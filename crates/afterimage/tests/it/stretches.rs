@@ -394,8 +394,8 @@ fn agree(at: &Path) -> usize {
     compared
 }
 
-/// Variables that were written long before: by a call, before a loop, now and then within it, in
-/// activations that wait meanwhile, and in those of the same function.
+/// A program that reads variables long after their last write. The writes are in a call, before a
+/// loop, in some of its iterations, and in waiting activations, also of the same function.
 const LOOPS: &str = r#"(module
   (memory (export "memory") 1)
   (global $kept (mut i32) (i32.const 3))

@@ -293,7 +293,7 @@ pub fn overflowed(frames: &[WhyFrame]) -> Option<WhyDeath> {
     death("stack overflow", None, &frames[own..])
 }
 
-/// Describes an event in the first of some calls, or in its callees.
+/// Describes how the run ended in the innermost of these frames, or in a function that it called.
 fn death(what: &str, message: Option<String>, own: &[WhyFrame]) -> Option<WhyDeath> {
     let (first, outer) = own.split_first()?;
     let line_of = |frame: &WhyFrame| {
