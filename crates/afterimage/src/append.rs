@@ -1,4 +1,4 @@
-//! Opens a recording to add something to it.
+//! Opens a recording to add data to it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::monitor::{Monitor, Note};
 /// The interval at which to check whether another process is done.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Opens the file to add something to it. `lost` names what is lost if opening fails. Waits while
-/// another process is adding something, but not for a recorder. Returns `None` if another process
-/// has added something since the file was opened as `seen`, because it may be the same data.
+/// Opens the file to add data to it. `lost` is the error message if the file cannot be written.
+/// Waits while another process is adding data, but not for a recorder. Returns `None` if another
+/// process has added data since the file was opened as `seen`, because it may be the same data.
 ///
 /// # Errors
 /// If the file cannot be written, is a different file from `seen`, or is still being recorded.
@@ -35,7 +35,7 @@ pub(crate) fn is_this_process(writer: &Writer) -> bool {
     writer.process == Some(std::process::id())
 }
 
-/// Like [`append_to`], but `cancel` ends the waiting.
+/// Like [`append_to`], but stops waiting if `cancel` is set.
 pub(crate) fn append(
     at: &Path,
     seen: &TraceFile,

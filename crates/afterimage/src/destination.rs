@@ -153,7 +153,7 @@ fn device(path: &Path) -> io::Result<File> {
 fn beginning(path: &Path) -> Vec<u8> {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
-    // If the old file is unreadable, a later step fails and nothing is replaced.
+    // If the old file is unreadable, a later step fails, and the file is not replaced.
     read.map_or_else(|_| Vec::new(), |_| first)
 }
 

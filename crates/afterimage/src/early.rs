@@ -500,12 +500,12 @@ fn followed(session: &Session, file: &TraceFile, every: u64) -> Result<Option<Sn
     Ok(Some(found))
 }
 
-/// The largest total size of snapshots in bytes before compression.
+/// The maximum total size of snapshots in bytes before compression.
 const ROOM: usize = 1 << 28;
 
 /// Follows the run to verify that the snapshots of a recording are states of it. Returns the first
 /// fault, if there is one. Checks nothing if there are values or there is no path, because no
-/// question uses the snapshots then.
+/// question uses the snapshots in these cases.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -117,7 +117,7 @@ pub enum Reason {
          afterimage"
     )]
     CountsDiffer,
-    /// A filter would leave nothing of the path.
+    /// A filter would remove the whole path.
     #[error(
         "the filters would keep no part of the path: the run has {blocks} blocks, from t=1 to \
          t={blocks}, and reached no mark or function; the recording is unchanged",

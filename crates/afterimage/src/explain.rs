@@ -1,5 +1,5 @@
-//! Opens a recording with its values, and describes its places, for all questions that explain
-//! something.
+//! Opens a recording with its values, and describes its places, for all questions that explain an
+//! execution or a value.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -188,7 +188,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(format!("{}#{number}", self.operator(function, op)?.at))
     }
 
-    /// Describes an operator of an execution.
+    /// Describes an operator in an execution.
     pub fn place(&self, spot: Spot) -> Result<WhyPlace> {
         let number = self.number(spot.function, spot.op, spot.time)?;
         let mut place = self.operator(spot.function, spot.op)?;

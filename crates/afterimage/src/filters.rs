@@ -45,7 +45,7 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Whether nothing is left out.
+    /// Whether the filters keep everything.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }

@@ -115,7 +115,7 @@ pub enum Note {
         /// A description of the parts that a filter left out.
         left_out: String,
     },
-    /// A filter left nothing of the path.
+    /// A filter removed the whole path.
     PathEmpty {
         /// The number of blocks of the run.
         blocks: u64,

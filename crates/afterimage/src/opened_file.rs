@@ -13,7 +13,7 @@ pub struct OpenedFile {
     at: PathBuf,
     device: u64,
     inode: u64,
-    /// The greatest length that the file had. All of it may be mapped.
+    /// The greatest length that the file has had. All of these bytes may be mapped.
     length: AtomicU64,
 }
 

@@ -45,8 +45,8 @@ use crate::why::{DecisionsQuery, WhyQuery, WhyReport};
 use crate::why_not::WhyNotQuery;
 
 /// Each question builds the path and the values that it needs, if they do not exist yet. It fails
-/// if the program has no such place, or the run no such execution. It also fails if the run cannot
-/// be executed or followed again, or the recording is damaged.
+/// if there is no such place or execution, if the run cannot be executed or followed again, or if
+/// the recording is damaged.
 impl Session {
     /// Returns how often functions, lines, blocks, edges or instructions were executed, in this run
     /// and the runs of `others` together. Executes a run again if its recording has no counts yet.
@@ -102,7 +102,7 @@ impl Session {
     /// answer needs. Each step back takes O(log n).
     ///
     /// # Errors
-    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    /// If there is no such place or execution, or the recording is damaged.
     pub fn why(&self, query: &WhyQuery) -> Result<WhyReport, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
@@ -112,7 +112,7 @@ impl Session {
     /// faster.
     ///
     /// # Errors
-    /// If the program has no such place, the run no such executions, or the recording is damaged.
+    /// If there is no such place, there are no such executions, or the recording is damaged.
     pub fn statement_values(&self, query: &ValuesQuery) -> Result<ValuesReport, QuestionError> {
         match query.detail {
             Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
@@ -124,7 +124,8 @@ impl Session {
     /// and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If there is no such place or variable, the run was never there, or the recording is damaged.
+    /// If there is no such place or variable, the run never reached the place, or the recording is
+    /// damaged.
     pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
         match query.values.detail {
             Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
@@ -148,8 +149,8 @@ impl Session {
     /// each part of the bytes.
     ///
     /// # Errors
-    /// If the program has no such memory, place or variable, the variable is not in memory then, or
-    /// the recording is damaged.
+    /// If the program has no such memory, place or variable, the variable is not in memory at that
+    /// moment, or the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
         self.answer(Needs::Values, Self::build_whole_path, |session| {
             query.answer(session, &|| Ok(session.ensure_all_values()?))
@@ -168,7 +169,7 @@ impl Session {
     /// and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    /// If there is no such place or execution, or the recording is damaged.
     pub fn deps(&self, query: &DepsQuery) -> Result<DepsReport, QuestionError> {
         match query.direction {
             DepsDirection::Backward => {
@@ -183,7 +184,7 @@ impl Session {
     /// Otherwise builds the path and the values if they do not exist yet, and follows the run.
     ///
     /// # Errors
-    /// If the program has no such place, the run no such execution, or the recording is damaged.
+    /// If there is no such place or execution, or the recording is damaged.
     pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
         let wanted = Wanted::Answer(query.clone());
         let ask = |session: &Self| {
@@ -492,7 +493,7 @@ impl Session {
     /// suffice. Otherwise, builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If the program has no such place, the run no such stretch, or the recording is damaged.
+    /// If there is no such place or stretch, or the recording is damaged.
     pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
         if query.limit <= ExecutionsQuery::FEW {
             self.answer(Needs::Path, Self::build_whole_path, |session| {

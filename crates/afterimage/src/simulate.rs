@@ -265,8 +265,8 @@ fn ensured(traced: &Session, specs: &[Spec], again: bool) -> Result<Vec<StoredSi
     found.collect()
 }
 
-/// Simulates and adds the results. Adds nothing if another process has added something in the
-/// meantime, because it may be the same data.
+/// Simulates and adds the results to the file. Adds nothing if another process has added data in
+/// the meantime, because it may be the same data.
 fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
     let at = traced.at();
     let lost = "histories cannot be added to the recording (--no-save simulates without)";

@@ -119,7 +119,7 @@ struct Shown<'s, 'p> {
     program: NamedProgram<'p>,
     positions: &'s Positions<'p, FileSegments>,
     stretch: &'s Stretch,
-    /// The functions that text shows, if it leaves out others.
+    /// The functions that text output shows, if it leaves out any function.
     own: Option<&'s OwnFunctions<'p>>,
     sources: &'s dyn Sources,
     style: Style,
@@ -317,7 +317,7 @@ impl TraceQuery {
                     program.names.function(function),
                 )?;
             }
-            // A function that the user names is shown, whoever wrote it.
+            // Show a function that the user names, even if it is library code.
             let is_folded =
                 is_text && stretch.function.is_none() && !program.own.folded.shows_all();
             let own = is_folded.then_some(program.own);

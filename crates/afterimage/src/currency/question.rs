@@ -24,7 +24,7 @@ use crate::places::{number, times};
 pub struct CurrencyQuery {
     /// The line, and the arrival at it in the optimised run: `file.c:42`, `file.c:42#7`.
     pub at: String,
-    /// The variable, or an expression. The default is every variable in scope there.
+    /// The variable, or an expression. The default is every variable in scope at the line.
     pub variable: Option<String>,
     /// Whether to also match statements by their effects, to find the moment that corresponds to a
     /// stop.

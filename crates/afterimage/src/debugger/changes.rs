@@ -80,7 +80,7 @@ struct Place {
 #[derive(Clone, PartialEq, Eq)]
 enum Known {
     Value(Vec<u8>),
-    /// The debug information names no place there.
+    /// The debug information states no place for the variable.
     Nothing,
     /// The variable is not in scope.
     OutOfScope,
@@ -459,7 +459,7 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the position of the variable's own call when the run is at `from`. Returns `None` if
-    /// the call is not open then.
+    /// the call is not open at `from`.
     fn position_in(&self, changing: &Changing<'a>, from: Position) -> Result<Option<Position>> {
         let mut cursor = self.path().cursor();
         cursor.seek(from.time)?;

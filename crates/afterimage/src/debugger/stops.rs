@@ -213,9 +213,9 @@ impl<'a> Debugger<'a> {
     /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
-    /// If the program has no such place, the condition names something unknown there, the condition
-    /// or the hit count is invalid, or one of them is given for accesses to memory or changes of a
-    /// variable.
+    /// If the program has no such place, the condition refers to something unknown there, the
+    /// condition or the hit count is invalid, or one of them is given for accesses to memory or
+    /// changes of a variable.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -283,7 +283,7 @@ impl<'a> Debugger<'a> {
         Ok(resolved.place)
     }
 
-    /// Finds the executions of a place. Refuses a condition that names something unknown there.
+    /// Finds the executions of a place. Refuses a condition that refers to something unknown there.
     fn points(&self, place: Place, condition: Option<&Condition>) -> Result<Found<'a>> {
         if let Some(condition) = condition {
             let variables = self.known_variables()?;

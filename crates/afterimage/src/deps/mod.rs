@@ -446,7 +446,7 @@ impl Finder<'_, '_> {
         self.execution(time, function, offset)
     }
 
-    /// Describes an operator of an execution. The text is added later.
+    /// Describes an operator in an execution. The text is added later.
     fn execution(&self, t: u64, function: FuncId, offset: OrigOffset) -> Result<DepsExecution> {
         self.named.borrow_mut().insert(offset);
         Ok(DepsExecution {

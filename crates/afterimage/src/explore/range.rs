@@ -144,7 +144,8 @@ pub(super) fn files_in(
     Ok(())
 }
 
-/// Passes each function that is executed in a stretch, with the counts of its operators there.
+/// Passes each function that is executed in a stretch to `act`, with the counts of its operators
+/// in the stretch.
 fn each_function(
     session: &Session,
     profile: &Profile<'_>,

@@ -104,7 +104,8 @@ impl<'v> GlobalValues<'v> {
         ))
     }
 
-    /// Returns the variables whose value at one moment differs from their value at an earlier one.
+    /// Returns the variables whose value at one moment differs from their value at an earlier
+    /// moment.
     pub(super) fn changed(&self, now: usize, before: usize) -> Vec<ChangedVariable> {
         // Several units may define the same variable.
         let mut found = HashSet::new();

@@ -215,8 +215,8 @@ pub(crate) fn find<'a>(
     })
 }
 
-/// Finds a variable at a moment, in the function executed then. If the variable has no place yet at
-/// the beginning of a block, looks it up before the block's last operator.
+/// Finds a variable at a moment, in the function executed at that moment. If the variable has no
+/// place yet at the beginning of a block, looks it up before the block's last operator.
 fn seen<'a>(
     traced: &'a Session,
     values: &RecordedValues<'a>,

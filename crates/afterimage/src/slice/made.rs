@@ -12,7 +12,7 @@ use super::start::SliceStart;
 use crate::explain::Scene;
 use crate::steps::follow_for;
 
-/// Returns the requested slice, from the recording if it is stored there.
+/// Returns the requested slice, which is read from the recording if it is stored there.
 pub(super) fn made(
     scene: &Scene<'_, '_>,
     query: &SliceQuery,

@@ -44,13 +44,14 @@ pub struct FoundSlice<'f, 'a> {
     written: Option<Written>,
 }
 
-/// Finds a slice, in the recording if it is stored there, and passes it to `ask`. `name` is the
-/// name under which the slice will be stored later. Refuses the name of another slice before making
-/// the slice. The path must exist. For a question, the values must exist, too.
+/// Reads a slice from the recording, or computes it if the recording does not contain it, and
+/// passes the slice to `ask`. `name` is the name under which the slice will be stored later.
+/// Refuses the name of another slice before making the slice. The path must exist. For a question,
+/// the values must exist, too.
 ///
 /// # Errors
-/// If the program has no such place, the run no such execution, nothing is stored under the name,
-/// the recording is damaged, or `ask` fails.
+/// If there is no such place or execution, no slice has the name, the recording is damaged, or
+/// `ask` fails.
 pub fn find<R>(
     session: &Session,
     wanted: &Wanted,

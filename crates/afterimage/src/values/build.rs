@@ -126,7 +126,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// Sends the estimate to the monitor, once `done` blocks suffice for one.
+    /// Sends the estimate to the monitor, once `done` blocks suffice for an estimate.
     fn tell(&self, done: u64) {
         let passed = self.begun.elapsed();
         if done == 0 || passed < TOLD || self.is_told.load(Ordering::Relaxed) {

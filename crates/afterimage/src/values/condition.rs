@@ -171,7 +171,7 @@ impl ConditionQuery {
 /// Returns the first path in a condition that begins with a variable.
 ///
 /// # Errors
-/// If the condition names something unknown at the place.
+/// If the condition refers to something unknown at the place.
 pub(crate) fn first_variable<'c>(
     session: &Session,
     (condition, place): (&'c Condition, &Place),
@@ -190,7 +190,7 @@ pub(crate) fn first_variable<'c>(
     Ok(first)
 }
 
-/// Returns the text of each variable of a condition at each of some moments.
+/// Returns the text of each of a condition's variables at each of these moments.
 fn texts(
     session: &Session,
     names: &Names,

@@ -132,8 +132,8 @@ impl WhyQuery {
 /// it.
 const SOON: u64 = 500;
 
-/// The number of stretches that a chain may build in any run. It may also build one in [`SHARE`] of
-/// the run's stretches.
+/// The number of stretches that a chain may build in any run. In addition, it may build one of
+/// every [`SHARE`] stretches of the run.
 const BUILT: usize = 12;
 /// The reciprocal of the share of the run's stretches that a chain may also build. See [`BUILT`].
 const SHARE: usize = 1024;
@@ -151,7 +151,8 @@ pub struct Way<'t, 'a> {
     cut: Option<u64>,
 }
 
-/// Reports the largest share of its limits that a chain has used.
+/// Reports how much of its limits a chain has used: of the limit on links or on stretches,
+/// whichever is closer.
 struct Used {
     tell: Box<dyn Fn(f64)>,
     links: Cell<f64>,
@@ -168,13 +169,13 @@ impl Used {
         }
     }
 
-    /// Records the share of the links that have been followed.
+    /// Records that `followed` of at most `most` links have been followed.
     fn links(&self, followed: u64, most: u64) {
         self.links.set(followed as f64 / most.max(1) as f64);
         self.report();
     }
 
-    /// Records the share of the stretches that have been built.
+    /// Records the used share of the limit on stretches.
     fn built(&self, share: f64) {
         self.built.set(share);
         self.report();
@@ -197,7 +198,7 @@ struct Budget<'a> {
     most: usize,
 }
 
-/// The factor by which the budget is larger until the first step, because a chain without steps
+/// The factor by which the budget is larger before the first step, because a chain without steps
 /// explains nothing.
 const FIRST: usize = 3;
 
@@ -229,7 +230,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Returns the share of the stretches that have been built.
+    /// Returns the used share of the limit on stretches.
     fn used(&self) -> f64 {
         let built = self.epochs.built().map_or(0, |(built, _)| built);
         let own = built.saturating_sub(self.before);

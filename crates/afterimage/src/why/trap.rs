@@ -237,15 +237,15 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// What a branch decided about the end of the run. The least important variant comes first.
+/// The effect of a branch on the end of the run. The least important effect comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Decides {
-    /// Nothing: the value that decided it is a constant, or it is library code and could not avoid
-    /// the end.
+    /// None. The branch was decided by a constant, or it is in library code and could not avoid the
+    /// end.
     Unknown,
-    /// How the run ended. The branch could not avoid the end.
+    /// The branch determined how the run ended, but could not avoid the end.
     Way,
-    /// That the run ended. The branch could have avoided the end.
+    /// The branch determined that the run ended. It could have avoided the end.
     End,
 }
 
