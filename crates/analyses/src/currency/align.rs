@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Trail;
 use super::trail::{Part, Unit};
 
-/// A scope within which parts are counted, from the narrowest to the widest.
+/// A scope within which parts are counted. The narrowest scope comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     /// The part of an activation between two calls that both runs make.

@@ -1,9 +1,9 @@
-//! Checks the counterparts found by counting against the values that operators produced.
+//! Checks counterparts, which were found by counting, against the values that operators produced.
 //!
 //! Counting shows how often a part of a line is executed, but not in which order. Within one
 //! execution of a block, an optimiser may reorder code that has no effect. For example, an unrolled
 //! loop may compute its iterations in any order. So the values that the operators produced confirm,
-//! correct or refuse each counted counterpart.
+//! correct or refuse each *counted counterpart*, that is, each counterpart found by counting.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
@@ -137,8 +137,8 @@ pub struct Alignment<'m> {
     /// column of a block of the optimised run needs them.
     given_by_unit: HashMap<u64, ByUnit>,
     all: ByActivation,
-    /// The values at the counted stops of the unoptimised run, for each block of the optimised run
-    /// with several arrivals. The key is the block's time.
+    /// The values at the stops of the unoptimised run that were found by counting, for each block
+    /// of the optimised run with several arrivals. The key is the block's time.
     counted: HashMap<u64, Givers>,
 }
 
@@ -555,8 +555,8 @@ fn by_unit(trail: &Trail, given: &OperatorValues, parts: impl Iterator<Item = u3
     found
 }
 
-/// Compares the values of operators, kind by kind. The runs may execute the operators at different
-/// rates, but for each kind, at least one value must be the same.
+/// Compares the values of operators, kind by kind. The runs may execute the operators different
+/// numbers of times, but for each kind, at least one value must be the same.
 fn compared(of_a: &ByUnit, of_b: &ByUnit) -> Compared {
     let mut found = Compared::Nothing;
     for (unit, of_b) in of_b {

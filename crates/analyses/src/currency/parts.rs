@@ -29,7 +29,7 @@ pub(super) struct Begin {
 }
 
 /// Maps each statement to a number. A statement of the unoptimised version has its own number, and
-/// any other statement has the number of its counterpart there.
+/// any other statement has the number of its counterpart in that version.
 pub type MatchedStatements = HashMap<(FuncId, OpId), u32>;
 
 /// Numbers for the names of operators. They are the same in both versions.
@@ -149,7 +149,7 @@ fn number(name: String, names: &mut OperatorNames) -> Option<u32> {
     Some(*names.entry(name).or_insert(next))
 }
 
-/// Whether an operator compares.
+/// Whether an operator is a comparison.
 fn is_test(name: &str) -> bool {
     let Some((_, what)) = name.split_once('.') else {
         return false;

@@ -105,9 +105,9 @@ pub(super) struct PathGraph {
     pub blocks: Vec<BlockId>,
 }
 
-/// Calls that took the same path, and whose callees did too.
+/// Calls that took the same path, and whose callees also took the same paths.
 pub(super) struct Alike {
-    /// The effects of the callees on each fact in question.
+    /// The effects of the callees on each fact that is asked about.
     pub effects: Vec<CallEffects>,
     /// The steps after which functions of the program were called.
     pub called: Vec<Entry>,
@@ -122,7 +122,7 @@ pub(super) struct Alike {
 impl RunCalls {
     /// Collects the calls of a run. Time is linear in the run's grammar and in the blocks of its
     /// unique path traces. `last` is the place where the run ended, if it ended inside a block.
-    /// `tell` receives the number of the run's blocks whose calls are collected.
+    /// `tell` receives the number of the run's blocks whose calls have been collected.
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -142,7 +142,7 @@ impl RunCalls {
         })
     }
 
-    /// Sets the largest size of a path trace for which to build a graph. Traces of more than
+    /// Sets the maximum size of a path trace for which to build a graph. Traces of more than
     /// `bytes` bytes are scanned block by block.
     pub fn regular_up_to(self, bytes: usize) -> Self {
         Self {

@@ -10,10 +10,10 @@ use super::memory::{Codes, Sites};
 use super::question::Meter;
 use afterimage_replay::steps::AccessSite;
 
-/// Finds how redundant some pure operators of a run are. It asks about available expressions on the
-/// timestamped control-flow graphs of their functions (Zhang and Gupta 2001, section 4). The
+/// Finds how redundant some pure operators of a run are. Uses queries for available expressions on
+/// the timestamped control-flow graphs of their functions (Zhang and Gupta 2001, section 4). The
 /// results are in the order of the sites. Sites that are not pure operators have no result. `tell`
-/// receives the share of finished work.
+/// receives the share of the work that is done.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of operators
 /// and a logarithm. Regular traces take less.

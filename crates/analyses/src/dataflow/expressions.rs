@@ -14,7 +14,7 @@ use super::accesses::Described;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Expression(u32);
 
-/// The largest number of distinct leaves. In an expression with more leaves, the operands of the
+/// The maximum number of distinct leaves. In an expression with more leaves, the operands of the
 /// operator count as leaves, however they are computed.
 const MOST_LEAVES: usize = 8;
 

@@ -149,7 +149,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Makes each call of [`answers`](Self::answers) pass the share of finished work to `tell`.
+    /// Makes each call of [`answers`](Self::answers) pass the share of the work that is done to
+    /// `tell`.
     #[must_use]
     pub fn telling(self, tell: &'a dyn Fn(f64)) -> Self {
         Self { tell, ..self }

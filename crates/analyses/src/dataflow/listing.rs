@@ -147,7 +147,7 @@ impl<'i> Listing<'i> {
         frame.done = upto;
     }
 
-    /// Passes `count` executions, which the decider in question decided if `decided` is true.
+    /// Passes `count` executions. If `decided` is true, the listing's decider decided them.
     fn pass(&mut self, count: u64, decided: bool) {
         if decided && count > 0 {
             self.folded.push(self.number + 1, self.number + count);

@@ -40,9 +40,10 @@ pub struct PathRedundancy {
     pub scanned: u64,
 }
 
-/// Finds how redundant some loads of a run are. It uses queries on the timestamped control-flow
-/// graphs of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of
-/// the sites. Sites that are not loads have no result. `tell` receives the share of finished work.
+/// Finds how redundant some loads of a run are. Uses queries on the timestamped control-flow graphs
+/// of their functions (Zhang and Gupta 2001, section 4.3.1). The results are in the order of the
+/// sites. Sites that are not loads have no result. `tell` receives the share of the work that is
+/// done.
 ///
 /// Time is linear in the blocks of the functions' unique path traces, times the number of loads and
 /// a logarithm. Regular traces take less. Each constant address adds time linear in the unique path

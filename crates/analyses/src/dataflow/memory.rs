@@ -16,8 +16,8 @@ use afterimage_replay::values::Types;
 pub(super) enum Touch {
     /// A load or store, by number.
     Access(usize),
-    /// A bulk operation, or another operator that is not a plain load or store, that writes to this
-    /// memory.
+    /// An operator other than a plain load or store that writes to this memory, such as a bulk
+    /// operation.
     Bulk(u32),
     /// A call to the host, which may write to any memory.
     Host,
@@ -135,7 +135,7 @@ pub enum Decider {
     GenEntry(FuncId),
     /// A call to this function makes the fact false.
     KillEntry(FuncId),
-    /// Something unidentified makes the fact false.
+    /// An unidentified event makes the fact false.
     Something,
 }
 

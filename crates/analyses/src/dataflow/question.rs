@@ -89,7 +89,7 @@ pub(super) struct FactQuery<'a> {
 }
 
 /// The time that a question takes for a block of a path trace, relative to the time for summarising
-/// the block. Most of it goes to the calls that the function makes.
+/// the block. Most of this time is spent on the calls that the function makes.
 const ASKED: u64 = 16;
 
 /// Returns the work of a question about a function, for a [`Meter`].
@@ -105,7 +105,7 @@ pub(super) struct Meter<'t> {
 }
 
 impl<'t> Meter<'t> {
-    /// Creates a meter for this amount of work. `tell` receives the share that is done.
+    /// Creates a meter for this amount of work. `tell` receives the share of the work that is done.
     pub fn new(all: u64, tell: &'t dyn Fn(f64)) -> Self {
         let done = Cell::new(0);
         Self { all, done, tell }
@@ -186,7 +186,7 @@ pub(super) fn ask(
                 times: &times,
                 own: of.own(node),
             };
-            // Most of the time goes to the effects of nodes.
+            // Most of the time is spent on the effects of nodes.
             let part = share / path.blocks.len().max(1) as u64;
             let solution = solve(&path.graph, &question, |node| {
                 meter.add(part);

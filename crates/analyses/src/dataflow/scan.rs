@@ -13,12 +13,12 @@ use super::question::{FactQuery, position};
 /// The number of executions merged at a time.
 const GATHERED: usize = 1 << 12;
 
-/// Finds the site that decides each execution in question, in calls that are alike. For each
-/// question, in order, returns the times of the executions and the answers. Each question comes
-/// with the number of the call effects that matter to it.
+/// Finds, for each question, the site that decides each execution of the operator, in calls that
+/// are alike. For each question, in order, returns the times of the executions and the answers.
+/// Each question comes with the number of the call effects that matter to it.
 ///
 /// Gives the same answers as queries over a graph. Time is O(blocks × questions). Memory is linear
-/// in the executions in question.
+/// in these executions.
 pub(super) fn scan(
     blocks: impl Iterator<Item = BlockId>,
     length: u64,
@@ -46,9 +46,10 @@ pub(super) fn scan(
 enum BlockFacts {
     /// The block was not examined.
     Unknown,
-    /// The block has no deciding site, and no execution in question.
+    /// The block has no deciding site, and does not execute the operator.
     Plain,
-    /// The site that decides a query through the whole block, not counting a call at its end.
+    /// The site that decides a query that passes through the whole block, ignoring a call at the
+    /// block's end.
     Own(Option<Site>),
 }
 
@@ -163,7 +164,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns the site that decides a query through the whole block.
+    /// Returns the site that decides a query that passes through the whole block.
     fn decided(&mut self, t: u64, block: BlockId, last: Option<OpId>) -> Option<Site> {
         let direction = self.asked.direction;
         if direction == Direction::Forward
@@ -287,7 +288,7 @@ impl Gathered {
         self.next.is_empty() && self.times.is_empty()
     }
 
-    /// Moves all timestamps to `into`. They must be later than the timestamps already there.
+    /// Moves all timestamps to `into`. They must be later than all timestamps in `into`.
     fn pour(&mut self, into: &mut Self) {
         if !self.times.is_empty() {
             into.compact();

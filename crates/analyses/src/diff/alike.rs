@@ -37,7 +37,7 @@ pub struct OtherData {
 }
 
 impl Alike {
-    /// The largest number of differing operators in modules that are alike. If code or data has
+    /// The maximum number of differing operators in modules that are alike. If code or data has
     /// moved, hundreds of constants differ, because they are addresses.
     pub const MOST: usize = 64;
 }

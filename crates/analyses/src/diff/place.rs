@@ -6,7 +6,7 @@ use afterimage_wpp::{Segments, WholePath};
 
 use super::DiffError;
 
-/// A call that is open at the time in question.
+/// A call that is open at a given time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPlace {
     /// The function that makes the call.

@@ -28,7 +28,7 @@ pub(super) struct OperatorFacts {
     pub chooses: bool,
     /// Whether the operator's constants may be addresses of data.
     pub takes_addresses: bool,
-    /// Whether the operator is `i32.add` or `i32.sub`, which turn an address into an address.
+    /// Whether the operator is `i32.add` or `i32.sub`, which turn an address into another address.
     pub adds: bool,
     /// Whether the operator may combine several conditions into one.
     pub joins: bool,

@@ -308,7 +308,7 @@ fn finish<S: Segments>(run: Run<'_, S>, walked: Walked<Taking<Sketches>>) -> Ske
 /// The factor by which each intermediate copy weakens the evidence that a statement wrote another
 /// statement's input.
 const COPIED: f32 = 0.8;
-/// The largest number of writers kept for one reader.
+/// The maximum number of writers kept for one reader.
 const WRITERS: usize = 32;
 
 /// Returns, for each load, the stores that wrote its data, directly or through copies, ascending

@@ -11,13 +11,13 @@ use std::collections::HashSet;
 use afterimage_ids::{FuncId, OpId};
 use rustc_hash::FxHashMap;
 
-/// The largest number of calls in a context.
+/// The maximum number of calls in a context.
 const DEEPEST: u32 = 24;
 /// All contexts together may have [`TIMES`] times as many operators as the program, but at most
 /// this many.
 const MOST: usize = 1 << 21;
 const TIMES: usize = 8;
-/// All contexts together may always have this many operators.
+/// All contexts together may have this many operators, however small the program is.
 const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
@@ -145,7 +145,7 @@ impl Contexts {
     }
 
     /// Returns the position that an operator of a context would have if everything were inlined.
-    /// Positions ascend in program order. The callees of one indirect call follow one another.
+    /// The order of positions is program order. All callees of one indirect call are adjacent.
     pub fn position(&self, context: u32, op: OpId) -> Vec<(OpId, Option<FuncId>)> {
         let calls = self.chain(context);
         let calls = calls.filter_map(|of| Some((of.caller?.1, Some(of.function))));

@@ -103,14 +103,14 @@ pub enum Origin {
     Passed,
 }
 
-/// The least likelihood of the pairs that come first within their origin.
+/// The minimum likelihood of the pairs that come first within their origin.
 const LIKELY: f32 = 0.5;
-/// The largest number of pairs to examine.
+/// The maximum number of pairs to examine.
 const PAIRS: usize = 2048;
 /// An object counts as moved if the distance between its addresses in the two versions occurs at
 /// least this often.
 const MOVED: u32 = 2;
-/// The largest total number of executions kept for all pairs.
+/// The maximum total number of executions kept for all pairs.
 const KEPT: u64 = 1 << 22;
 
 /// A function that opens a run's log from the beginning.
@@ -328,7 +328,7 @@ impl<S: Segments> Operators<'_, '_, S> {
     }
 
     /// For calls, finds the argument and the execution to which a compared value belongs. The
-    /// compared values of a call are its arguments, one after another.
+    /// compared values of a call are its arguments, in order.
     fn tell_argument(&mut self, found: &mut Divergence) {
         let mut count = |side: usize, statement: u32| {
             let known = self.of(side, statement);
@@ -457,7 +457,7 @@ fn tell_origins<S: Segments>(
     }
 }
 
-/// The largest number of statements to examine between a statement and the final users of its
+/// The maximum number of statements to examine between a statement and the final users of its
 /// value. If there are more, the difference is assumed to matter.
 const FOLLOWED: usize = 64;
 

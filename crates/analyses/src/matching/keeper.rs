@@ -185,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the keeper with its definition, one context and place after another.
+        /// Compares the keeper with its definition, for each context and place.
         #[test]
         fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
             executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),

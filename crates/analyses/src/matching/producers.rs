@@ -16,11 +16,11 @@ use super::code::OperatorFacts;
 use super::contexts::Contexts;
 use afterimage_replay::values::Types;
 
-/// The largest number of values to examine for one statement.
+/// The maximum number of values to examine for one statement.
 const LOOKED_AT: usize = 96;
-/// The largest number of producers to keep.
+/// The maximum number of producers to keep.
 const KEPT: usize = 24;
-/// The largest number of callers to examine for one argument, and of returned values to examine for
+/// The maximum number of callers to examine for one argument, and of returned values to examine for
 /// one call.
 const CALLERS: usize = 8;
 
@@ -283,7 +283,7 @@ impl<'a> Producers<'a> {
     }
 }
 
-/// Returns the first values, up to the largest number to examine.
+/// Returns the first values, up to the maximum number to examine.
 fn few(values: &[ValueId]) -> &[ValueId] {
     &values[..values.len().min(LOOKED_AT)]
 }

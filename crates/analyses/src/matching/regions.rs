@@ -15,7 +15,7 @@ use super::diverge::OpenLog;
 use super::take::{Collected, ComparedValue, Take};
 use afterimage_replay::steps::{Run, StepsError};
 
-/// The least number of executions in a stretch of the second version. A stretch ends at the first
+/// The minimum number of executions in a stretch of the second version. A stretch ends at the first
 /// anchor after this number.
 const SHORTEST: usize = 24;
 /// A stretch of the second version that has no anchor at its end ends when it has more executions
@@ -26,7 +26,7 @@ const LONGEST: usize = 300;
 const ROOM: usize = 48;
 /// When this many executions of the first version are in no stretch, the older ones are removed.
 const FORGET: usize = 4 * ROOM;
-/// The largest number of executions in the counterpart of a stretch after its first anchor.
+/// The maximum number of executions in the counterpart of a stretch after its first anchor.
 const FIRST: usize = 3000;
 /// No stretch is added once a quarter of this number of the second version's executions is kept.
 const KEPT: usize = 1 << 24;

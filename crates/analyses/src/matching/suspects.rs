@@ -28,13 +28,13 @@ pub struct Suspect {
     pub wrong: usize,
 }
 
-/// The least likelihood at which a match is accepted as the counterpart.
+/// The minimum likelihood at which a match is accepted as the counterpart.
 const LIKELY: f32 = 0.5;
-/// The least number of wrong statements that must depend on a suspect. In bzip2, Lua and zstd at
+/// The minimum number of wrong statements that must depend on a suspect. In bzip2, Lua and zstd at
 /// -O2, where nothing is wrong, 11, 31 and 21 computations have one dependent statement that seems
 /// wrong.
 const WRONG: usize = 3;
-/// The largest number of dependent statements to examine for one suspect.
+/// The maximum number of dependent statements to examine for one suspect.
 const FOLLOWED: usize = 256;
 
 /// Finds suspects. Suspects on which the most wrong statements depend come first.

@@ -203,7 +203,7 @@ fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     found.collect()
 }
 
-/// The verdict of the line tables on the match of a statement of the second version.
+/// The line tables' verdict on the match for a statement of the second version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged<'a> {
     /// The statement's position.

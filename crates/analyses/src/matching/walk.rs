@@ -121,7 +121,7 @@ impl<L> Walked<L> {
 }
 
 /// Returns the start of the stack, which is the initial value of the first global. LLVM's linker
-/// keeps the stack pointer there.
+/// keeps the stack pointer in this global.
 fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
     let is_pointer = run.program.globals.first() == Some(&ValType::I32);
     let first = follower.machine.state.globals.first();

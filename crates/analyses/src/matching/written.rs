@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 const CHUNK: usize = if cfg!(test) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(test) { 2 } else { 256 };
 const OPEN: usize = if cfg!(test) { 2 } else { 1 << 14 };
-/// The largest number of writers to keep for one reader.
+/// The maximum number of writers to keep for one reader.
 const KEPT: usize = 16;
 
 type Words = Labels<CHUNK, CHUNKS>;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Addresses, including some around the boundaries of folders.
+        // Addresses, including some near the boundary of a group of chunks.
         let at = || (0u64..160).prop_map(|byte| byte + 4 * Words::TOGETHER.saturating_sub(20));
         prop_oneof![
             (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),

@@ -4,14 +4,14 @@ use afterimage_machine::{Labels, Range};
 
 /// The upper bound of place numbers, exclusive.
 pub(super) const MOST_PLACES: u32 = 1 << 26;
-/// The largest number of bytes of an access. Larger accesses are cut to this length, because no
+/// The maximum number of bytes of an access. Larger accesses are cut to this length, because no
 /// load reads more.
 const LONGEST: u64 = 16;
 /// The number of bytes whose records are stored together.
 const CHUNK: u64 = 256;
 /// The number of chunks that are open at once. They cover 16 MiB of memory.
 const OPEN: usize = if cfg!(test) { 4 } else { 1 << 16 };
-/// The largest number of records for a byte. There is at most one for each possible reach.
+/// The maximum number of records for a byte. There is at most one for each possible reach.
 const LAYERS: usize = LONGEST as usize;
 
 /// An access that makes a byte available: `when << 32 | place << 6 | reach << 1 | more`.

@@ -5,8 +5,8 @@
 //! the condition was true. A `br_table` has a target. A call through a table or a reference has a
 //! callee. (An `if` whose two directions lead to the same place does not count.) An *access* is a
 //! load, a store or a bulk operator of linear memory. Locals, globals and the operand stack count
-//! as registers, because compiled code mostly keeps them there. Accesses by the host are left out.
-//! The place of a branch is its operator's offset in the module.
+//! as registers, because compiled code mostly keeps them in registers. Accesses by the host are
+//! left out. The place of a branch is its operator's offset in the module.
 //!
 //! ```no_run
 //! use afterimage_analyses::simulate::{SiteKind, Spec, stored_simulation};

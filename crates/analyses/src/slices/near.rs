@@ -1,10 +1,10 @@
 //! Computes slices of limited depth from the stored values, without following the run.
 //!
 //! A [slice](super::backward) of limited depth must follow the run back to the place where a wanted
-//! value was made, even if only a few steps lead there. Here each step is looked up individually,
-//! so time depends only on the size of the slice. Some cases still require following the run,
-//! because slices treat them differently from the stored values. Examples are bytes moved by
-//! `memory.copy`, atomic operators, tables that are written, and exceptions.
+//! value was made, even if that place is only a few steps away. Here each step is looked up
+//! individually, so time depends only on the size of the slice. Some cases still require following
+//! the run, because slices treat them differently from the stored values. Examples are bytes moved
+//! by `memory.copy`, atomic operators, tables that are written, and exceptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use afterimage_replay::values::{
     RecordedValues, Statement, ValuesError, end_of, moves, moves_of, operands, origin_of, reads,
 };
 
-/// The largest number of parts that the host may have read in a call.
+/// The maximum number of parts that the host may have read in a call.
 const PARTS: u64 = 1000;
 
 /// A point in the slice, or a point through which the search continues.
@@ -323,7 +323,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(std::mem::take(&mut self.found))
     }
 
-    /// Returns the position of the block that contains an instruction of an execution.
+    /// Returns the position of the block that contains an instruction in an execution.
     fn block_of(&self, instance: Instance, inst: usize) -> Result<usize, Stop> {
         let compiled = self.values.compiled(instance.node)?;
         let of = compiled.code.insts.get(inst).ok_or(Left)?;
@@ -538,7 +538,7 @@ impl<'n, 'a> Steps<'n, 'a> {
         Ok(())
     }
 
-    /// Marks the decision that led to a block of an execution as wanted.
+    /// Marks the decision that led to a block in an execution as wanted.
     fn control(&mut self, instance: Instance, block: usize) -> Result<(), Stop> {
         if !self.follows.control {
             return Ok(());

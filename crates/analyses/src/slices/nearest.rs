@@ -50,7 +50,7 @@ pub struct Nearby<L> {
 pub struct Nearest<L> {
     /// The lines, nearest first.
     pub lines: Vec<Nearby<L>>,
-    /// Whether executions were left out, because enough lines were found or the largest number of
+    /// Whether executions were left out, because enough lines were found or the maximum number of
     /// executions had been examined.
     pub cut: bool,
 }

@@ -19,7 +19,7 @@ pub struct SliceQuery {
     /// For a chop, the place on which everything in the slice must also depend. Allowed only for
     /// backward slices.
     pub chop: Option<String>,
-    /// The largest number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not
+    /// The maximum number of dependences to follow, from 1 to [`DEEPEST`](Self::DEEPEST). Not
     /// allowed with a chop.
     pub depth: Option<u8>,
 }

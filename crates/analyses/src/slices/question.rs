@@ -14,8 +14,8 @@ use super::report::executions;
 use super::{backward, chop, forward};
 use afterimage_replay::steps::{Follower, Run, StepsError};
 
-/// The precision of a slice, least precise first. A slice contains all slices that are more
-/// precise.
+/// The precision of a slice. The least precise variant comes first. A slice contains all slices
+/// that are more precise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -41,7 +41,8 @@ pub struct Question {
     /// The starting criteria of the slice. Their reach also limits slices by statements.
     pub criteria: Vec<Criterion>,
     /// The starting statements of a slice by statements. They are the statements that the criteria
-    /// executed, or the statements that [produced](by_statements) the value in question.
+    /// executed, or the statements that [produced](by_statements) the value that the question is
+    /// about.
     pub operators: Vec<Operator>,
     /// For a chop, the executions on which everything in the slice must also depend.
     pub from: Option<Origin>,
@@ -99,8 +100,8 @@ where
     Ok(question)
 }
 
-/// Returns the statements at most `depth` dependences away that produced the value in question or,
-/// for a forward slice, used it.
+/// Returns the statements at most `depth` dependences away that produced the value that the
+/// question is about or, for a forward slice, used it.
 pub(super) fn makers<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::exercised::Direction;
 use super::question::{Algorithm, Origin, Question};
 
-/// The largest size of a stored slice, in bytes.
+/// The maximum size of a stored slice, in bytes.
 const LARGEST: u64 = 1 << 28;
-/// The largest number of bytes of memory that a stored question may cover. `LAST_BYTE` limits the
+/// The maximum number of bytes of memory that a stored question may cover. `LAST_BYTE` limits the
 /// addresses of these bytes.
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;
@@ -29,7 +29,8 @@ pub struct SavedSlice {
     /// The question in words. When a slice is read, the words are [made](in_words) from the
     /// question. The words in the file are only for people who inspect the file.
     pub about: String,
-    /// The offsets of the operators in question, or of the operators at the place in question.
+    /// The offsets of the operators that the question is about, or of the operators at the
+    /// question's place.
     pub offsets: Vec<OrigOffset>,
     /// The number of blocks that the run executed, and the number of different paths. They identify
     /// the path that the question is about.
@@ -168,7 +169,7 @@ fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSli
 }
 
 /// Expresses a question in words that depend on the question alone. `offsets` contains the offsets
-/// of the operators in question.
+/// of the operators that the question is about.
 pub fn in_words(question: &Question, offsets: &[OrigOffset]) -> String {
     let is_full = question.algorithm == Algorithm::Full;
     let to = subject(question, &question.criteria, offsets);
@@ -260,7 +261,7 @@ struct Stored {
     offsets: Vec<u64>,
     blocks: u64,
     nodes: u64,
-    /// Function, operator and number of executions.
+    /// For each operator in the slice, its function, its number, and the number of its executions.
     slice: Vec<(u32, u32, u64)>,
     /// The memory, address and length of each range of initial bytes.
     initial: Vec<(u32, u64, u64)>,
@@ -287,7 +288,8 @@ enum StoredWant {
     Inst(usize),
     End,
     Variable(u32),
-    /// Memory, address, length, and the number of instructions executed before the moment.
+    /// The memory, the address, the length, and the number of instructions executed before the
+    /// moment.
     Bytes(u32, u64, u64, usize),
     Global(u32, usize),
     Block(usize),

@@ -122,8 +122,8 @@ fn message(error: impl ToString) -> String {
     error.to_string()
 }
 
-/// Whether the offsets match the statements in question. A question about memory or a variable has
-/// neither.
+/// Whether the offsets match the statements that the question is about. A question about memory or
+/// a variable has neither.
 fn are_of(offsets: &[OrigOffset], question: &Question, program: &Program, module: &[u8]) -> bool {
     let index = OperatorIndex::new(program, module);
     let places = offsets.iter().map(|&offset| index.find(offset));

@@ -1,5 +1,5 @@
-//! Finds out why a block was not executed, by following its control dependences back to something
-//! that was executed.
+//! Finds out why a block was not executed, by following its control dependences back to code that
+//! was executed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -150,14 +150,14 @@ fn way(queue: &[PlaceQuery], mut this: usize) -> Vec<Hop> {
     hops
 }
 
-/// The largest number of causes to report.
+/// The maximum number of causes to report.
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
     /// Prepares questions about the time after block `after` began, or about the whole run if
-    /// `after` is 0. The end of block `after` itself counts, since control may have gone the other
-    /// way there. `stopped` is the position of the innermost activation at the end of the run, if
-    /// one was open. O(blocks of the path's nodes).
+    /// `after` is 0. The end of block `after` itself counts, since control may have left this block
+    /// in another direction. `stopped` is the position of the innermost activation at the end of
+    /// the run, if one was open. O(blocks of the path's nodes).
     pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<CodeBlock, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
@@ -193,7 +193,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         found.map_err(|error| WhyError::Values(error.into()))
     }
 
-    /// Returns the number of times that a block began after the time in question.
+    /// Returns the number of times that a block began after the given time.
     ///
     /// # Errors
     /// If the executions cannot be counted.
@@ -203,8 +203,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// Returns the number of executions of a block after the time in question, including an
-    /// execution in progress at that time.
+    /// Returns the number of executions of a block after the given time, including an execution in
+    /// progress at that time.
     fn executed(&self, place: CodeBlock) -> Result<u64, WhyError> {
         if self.nodes.contains_key(&place) {
             self.later(&self.runs(place)?)
@@ -223,7 +223,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         both.any(|(stop, end)| stop.next < end.ops.end)
     }
 
-    /// Returns the number of times that a block was executed to its end after the time in question.
+    /// Returns the number of times that a block was executed to its end after the given time.
     fn times_to_end(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let times = self.executed(place)?;
         Ok(times - u64::from(times > 0 && self.is_cut(place)))
@@ -234,7 +234,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Ok(all.count() - before)
     }
 
-    /// Returns the number of blocks that had ended by the time in question.
+    /// Returns the number of blocks that had ended by the given time.
     fn began_before(&self) -> u64 {
         self.after.saturating_sub(1)
     }

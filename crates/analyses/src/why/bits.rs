@@ -14,8 +14,8 @@ use afterimage_replay::values::Instance;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitsQuery {
     pub at: At,
-    /// The bits, unless all bytes are in question. In a register, bits are counted from the lowest.
-    /// In written bytes, they are counted from the first byte on.
+    /// The bits of interest, or `None` if all bytes are of interest. In a register, bits are
+    /// counted from the lowest. In written bytes, they are counted from the first byte on.
     bits: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl BitsQuery {
         }
     }
 
-    /// Follows the value back by one link, with the bits in question.
+    /// Follows the value back by one link, with the bits of interest.
     pub fn back(self, walk: &Walk<'_, '_>) -> Result<StepBack, WhyError> {
         walk.back_from(self.at, self.bits)
     }
@@ -159,7 +159,7 @@ impl Walk<'_, '_> {
         Ok(BitsQuery::bits(next, bits))
     }
 
-    /// Returns the non-constant operands from which the bits in question were computed, with their
+    /// Returns the non-constant operands from which the bits of interest were computed, with their
     /// bits. Returns all operands if they cannot be separated.
     pub(super) fn open(
         &self,
@@ -189,7 +189,7 @@ impl Walk<'_, '_> {
         Ok(if found.is_empty() { all() } else { found })
     }
 
-    /// Returns, for each operand, its width and the bits from which the bits in question were
+    /// Returns, for each operand, its width and the bits from which the bits of interest were
     /// computed. Empty if the operator does not determine them.
     fn parts(
         &self,
@@ -203,7 +203,7 @@ impl Walk<'_, '_> {
         };
         let (name, all) = (plain(scalar), low(width));
         let wanted = match asked.mask().unwrap_or(all) & all {
-            // All bits in question lie above the value and extend its sign.
+            // All bits of interest lie above the value and extend its sign.
             0 => all,
             wanted => wanted,
         };

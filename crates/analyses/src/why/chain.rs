@@ -18,7 +18,7 @@ const TOLD: usize = 8;
 /// The number of moves to follow back to the maker of an operand.
 const MOVES: usize = 64;
 
-/// An operator of an execution.
+/// An operator in an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spot {
     /// The function that contains the operator.
@@ -121,7 +121,7 @@ pub enum Room {
 /// 2. Among computed operands, the operand that was computed first.
 /// 3. An operand that is not a constant.
 ///
-/// Constants are not followed if there are other operands. If only some bits are in question, such
+/// Constants are not followed if there are other operands. If only some bits are of interest, such
 /// as the bits kept by a mask, only operands on which these bits depend are followed. On the way to
 /// host input, a value read from a table that nothing ever wrote counts as computed from its
 /// address.
@@ -342,9 +342,9 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok((made, from))
     }
 
-    /// Chooses a constant operand that was passed, returned, or set in another block, because a
-    /// decision led there. Constants with a branch of their own come first, then returned
-    /// constants.
+    /// Chooses a constant operand that was passed, returned, or set in another block. A decision
+    /// led to that block, so the chain can continue. Constants with a branch of their own come
+    /// first, then returned constants.
     fn chosen_before(
         &self,
         computed: Computed,
@@ -381,7 +381,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 
     /// Returns the time of the branch in the same activation that led to an operator. `None` if
-    /// only the call led there.
+    /// only the call led to the operator.
     fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
         let execution = Execution {
             number: 0,

@@ -59,7 +59,7 @@ impl Radix {
     }
 }
 
-/// The agreement of a value with the digits, lowest first.
+/// How well a value agrees with the digits. The weakest agreement comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Agrees {
     /// The value is an integer with the digits of a decimal number, or with those on one side of

@@ -46,7 +46,7 @@ pub(super) enum Who {
 #[derive(Debug)]
 pub(super) struct Files {
     open: HashMap<u32, Open>,
-    /// The number of bytes written to the stream in question so far.
+    /// The number of bytes written so far to the stream that is asked about.
     pub put: u64,
 }
 

@@ -8,7 +8,7 @@ use super::{Link, Step};
 
 /// The longest period, in steps.
 const LONGEST: usize = 32;
-/// The least number of occurrences that form a repetition.
+/// The minimum number of occurrences that form a repetition.
 const LEAST: usize = 3;
 
 /// An entry in the report.

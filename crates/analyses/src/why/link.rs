@@ -10,7 +10,7 @@ use afterimage_replay::values::{Bits, Instance};
 pub enum At {
     /// The contents of a register in an execution of a node.
     Register(Instance, Register),
-    /// Some bytes of a register in an execution of a node, if only these bytes are in question.
+    /// Some bytes of a register in an execution of a node, if only these bytes are of interest.
     Part(Instance, Register, Bytes),
     /// A result of the call that ends an execution.
     Result(Instance, u32),

@@ -19,7 +19,7 @@ pub(super) enum Choice {
     Address,
 }
 
-/// A computation, with the bits of its value that are in question. `None` means all bits.
+/// A computation, with the bits of its value that are of interest. `None` means all bits.
 pub(super) type Part = (Computed, Option<u64>);
 
 /// A node of the search.

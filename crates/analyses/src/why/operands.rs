@@ -8,7 +8,7 @@ use super::{Computed, Move, Operand, Spot, Walk, WhyError};
 use afterimage_replay::values::{Bits, Instance, Kind, Statement, ValuesError, end_of};
 
 impl Walk<'_, '_> {
-    /// Returns the place of an instruction of an execution.
+    /// Returns the place of an instruction in an execution.
     ///
     /// # Errors
     /// If the trace is damaged.
@@ -18,7 +18,7 @@ impl Walk<'_, '_> {
         Ok(self.spot_of(instance, op))
     }
 
-    /// Returns the place of an operator of an execution.
+    /// Returns the place of an operator in an execution.
     pub fn spot_of(&self, instance: Instance, op: OpId) -> Spot {
         let node = &self.values.path().nodes()[instance.node];
         let function = self.program.function(node.function);

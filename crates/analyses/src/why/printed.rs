@@ -182,7 +182,7 @@ impl<'p> Printed<'p> {
     }
 }
 
-/// Finds the writer of the first byte of a range of memory. The host read the range in the call at
+/// Finds the writer of the first byte in a range of memory. The host read the range in the call at
 /// the end of an execution.
 ///
 /// # Errors
@@ -197,7 +197,7 @@ pub fn written_before(
     written_in(walk, parts.first())
 }
 
-/// Finds the last writer of some bytes of memory before an instruction of an execution of a node.
+/// Finds the last writer of some bytes of memory before an instruction in an execution of a node.
 /// If several statements wrote parts, chooses the first part with a byte other than zero, or the
 /// first part if there is none. `held` contains the bytes that are known. Also returns whether
 /// there are several parts.
@@ -233,7 +233,7 @@ pub fn written_until(
     first.ok_or(WhyError::Damaged("bytes that nothing wrote"))
 }
 
-/// Finds the writer of the first of some bytes, and the number of bytes from there on that it wrote
+/// Finds the writer of the first of some bytes, and the number of consecutive bytes that it wrote
 /// at once.
 fn first_until(
     walk: &Walk<'_, '_>,

@@ -17,7 +17,7 @@ const NOTHING: Range = Range {
     length: 0,
 };
 
-/// Some bytes of a value, with the bits in question. `None` means all bits of the bytes.
+/// Some bytes of a value, with the bits of interest. `None` means all bits of the bytes.
 #[derive(Clone, Copy)]
 struct Part {
     bytes: Bytes,
@@ -269,7 +269,7 @@ impl Walk<'_, '_> {
             }
             first += length;
         }
-        // For a scalar, the bytes with bits in question.
+        // For a scalar, the bytes with bits of interest.
         let bits = match (one.code, part.and_then(|part| part.bits)) {
             (Code::Load(load), Some(bits)) => bits::read(load, bits),
             _ => u64::MAX,
