@@ -94,9 +94,9 @@ impl<W: Write + Send + 'static> Client<W> {
             .send(message);
     }
 
-    /// Returns the next request, or `None` if the client has left. Skips responses. Answers any
-    /// other message that is not a request with an error. If the message has no number to answer
-    /// to, reports the error as output.
+    /// Returns the next request, or `None` if the client has left. Skips responses. Answers every
+    /// other message that is not a request with an error. If such a message has no sequence number,
+    /// reports the error as output.
     pub(crate) fn next(&self) -> Option<Request> {
         loop {
             let mut waiting = self.waiting.take();

@@ -17,7 +17,7 @@ use crate::server::Left;
 use crate::stack::ShownFrame;
 use crate::variables::Handle;
 
-/// The numbers of the first line and the first column in the client's count: 0 or 1.
+/// The numbers that the client gives to the first line and to the first column: 0 or 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbering {
     pub lines: i64,
@@ -25,13 +25,13 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// Converts a line number, from 1, to the client's count.
+    /// Converts a line number, counted from 1, to the client's numbering.
     pub(crate) fn line(self, number: u32) -> i64 {
         i64::from(number) - 1 + self.lines
     }
 
-    /// Converts a column number, from 1, to the client's count. An unknown column, 0, becomes the
-    /// first.
+    /// Converts a column number, counted from 1, to the client's numbering. An unknown column, 0,
+    /// becomes the first.
     pub(crate) fn column(self, number: u32) -> i64 {
         i64::from(number.max(1)) - 1 + self.columns
     }
@@ -57,21 +57,22 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     pub client: &'d Client<W>,
     pub launch: &'d Launch,
     pub numbering: Numbering,
-    /// Its position.
+    /// The position of the run.
     pub at: Position,
     pub points: Points<'a>,
-    /// The frames shown to the client since the last stop. A frame's identifier is its position
-    /// here, from 1.
+    /// The frames shown to the client since the last stop. A frame's identifier is its position in
+    /// this list, counted from 1.
     pub frames: Vec<ShownFrame>,
-    /// The objects that the client may open at the current stop. A reference is a position here,
-    /// from 1.
+    /// The objects that the client may open at the current stop. A reference is a position in this
+    /// list, counted from 1.
     pub handles: Vec<Handle>,
-    /// The positions that the client may jump to. A target's identifier is its position here, from
-    /// 1.
+    /// The positions that the client may jump to. A target's identifier is its position in this
+    /// list, counted from 1.
     pub targets: Vec<Position>,
-    /// The files that the client reads through this server. A reference is a position here, from 1.
+    /// The files that the client reads through this server. A reference is a position in this list,
+    /// counted from 1.
     pub files: Vec<String>,
-    /// Why the run trapped or left an exception uncaught, if it has stopped there.
+    /// Why the run trapped or left an exception uncaught, if the position is where this happened.
     pub exception: Option<String>,
     /// Whether the client has finished configuring the session.
     pub is_running: bool,

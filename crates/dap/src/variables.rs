@@ -25,7 +25,7 @@ pub(crate) enum Handle {
     Object {
         number: usize,
         object: Object,
-        /// The object in the expression language, if it can be written there.
+        /// The object as an expression, if it can be written as one.
         expression: Option<String>,
     },
 }
@@ -238,7 +238,7 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
     fn named(&mut self, number: usize, opened: Vec<Opened>) -> Vec<Variable> {
         let mut seen = std::collections::HashSet::new();
         let all = opened.into_iter().map(|one| {
-            // An expression cannot name a variable that another one hides.
+            // An expression cannot refer to a variable that another variable hides.
             let expression = seen.insert(one.name.clone()).then(|| one.name.clone());
             let expression = expression.filter(|name| name.parse::<Path>().is_ok());
             self.shown(number, one, expression)
@@ -338,7 +338,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         )
     }
 
-    /// Returns the frame whose variables were opened, or `None` if something else was.
+    /// Returns the frame whose variables were opened, or `None` if another kind of object was
+    /// opened.
     pub(crate) fn frame_of_locals(&mut self, handle: usize) -> Result<Option<StackFrame>> {
         match self.handles.get(handle) {
             Some(&Handle::Locals { number, inlined }) => self.frame_at(number, inlined),

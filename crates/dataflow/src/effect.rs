@@ -2,7 +2,8 @@
 
 use afterimage_wpp::twpp::Series;
 
-/// A GEN or KILL point, or a definition, that decides a fact. The caller assigns the number.
+/// The number of a GEN or KILL point, or of a definition, that decides a fact. The caller assigns
+/// the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(pub u32);
 

@@ -11,9 +11,9 @@
 //! Differences from the paper:
 //! - Every deciding place has a number, its [`Site`]. So a single question finds all reaching
 //!   definitions, where the paper asks one question for each definition.
-//! - A query ends when it returns to its own node at executions that are also in question, because
-//!   both have the same answer. So a loop costs one query per node of its body, regardless of the
-//!   number of iterations. All queries together visit each step of the path at most once.
+//! - A query ends when it returns to its own node at executions that are also queried, because both
+//!   have the same answer. So a loop costs one query per node of its body, regardless of the number
+//!   of iterations. All queries together visit each step of the path at most once.
 //! - If the timestamps are irregular, queries would move them one by one, which is slower than
 //!   scanning the path. In that case, the path is scanned.
 //! - Queries go in both directions. Forward queries find later events, for example whether a use is

@@ -12,7 +12,7 @@ use crate::times::{Merged, Times};
 /// Gives each execution without an answer the answer of the nearest execution that has an answer.
 /// This is the nearest earlier or later execution, depending on the direction.
 ///
-/// O(log n) for each execution with its own answer, plus the series in question.
+/// O(log n) for each execution with its own answer, plus O(queried series).
 pub(crate) fn resolve(
     direction: Direction,
     asked: &Series,
@@ -59,7 +59,7 @@ struct Clip<'a> {
 }
 
 impl Clip<'_> {
-    /// Adds the executions in question from one time to another. Calls must be in order of time.
+    /// Adds the queried executions from one time to another. Calls must be in order of time.
     fn add(&mut self, outcome: Outcome, from: u64, to: u64) {
         let times = self.found.entry(outcome).or_default();
         while let Some(&entry) = self.asked.entries().get(self.at) {

@@ -38,7 +38,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Returns the number of executions in question.
+    /// Returns the number of queried executions.
     pub fn count(&self) -> u64 {
         self.parts.iter().map(|part| part.times.count()).sum()
     }

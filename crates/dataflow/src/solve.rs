@@ -17,12 +17,12 @@ use crate::times::Times;
 pub struct Question<'q> {
     /// The direction of the query.
     pub direction: Direction,
-    /// The node whose executions are in question.
+    /// The node whose executions are queried.
     pub node: usize,
-    /// The executions in question.
+    /// The queried executions.
     pub times: &'q Series,
-    /// The effect of the part of the node before the point in question or, if the query goes
-    /// forward, of the part after it.
+    /// The effect of the part of the node before the queried point or, if the query goes forward,
+    /// of the part after this point.
     pub own: Effect,
 }
 
@@ -46,10 +46,10 @@ pub fn solve(
 /// too irregular for that limit, scans the path step by step instead.
 ///
 /// In each step, all timestamps move by one. Each timestamp continues at the neighbour that
-/// contains the moved timestamp. It stops if this neighbour decides the fact. It also stops if that
-/// execution is itself in question, because both then share one answer. So each step of the path is
-/// visited at most once. This takes O(steps log series) in the worst case. If a series stays whole,
-/// it takes O(1) for all of its timestamps together.
+/// contains the moved timestamp. It stops if this neighbour decides the fact. It also stops if the
+/// execution with the moved timestamp is itself queried, because both executions then share one
+/// answer. So each step of the path is visited at most once. This takes O(steps log series) in the
+/// worst case. If a series stays whole, it takes O(1) for all of its timestamps together.
 ///
 /// # Panics
 /// If the timestamps do not belong to the node, or there is no such node.
@@ -100,7 +100,7 @@ struct Search<'q, F> {
     parts: BTreeMap<Outcome, Times>,
     /// Whether some executions share the answer of the previous execution, or of the next.
     any_linked: bool,
-    /// The distance in steps from the executions in question.
+    /// The distance in steps from the queried executions.
     distance: u64,
     queries: u64,
     /// The work that is still permitted, counted as for [`solve_within`].
@@ -209,7 +209,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
         }
     }
 
-    /// Returns the executions in question whose queries have reached these timestamps.
+    /// Returns the queried executions whose queries have reached these timestamps.
     fn origins(&self, times: &Times) -> Times {
         match self.question.direction {
             Direction::Backward => times.later(self.distance),

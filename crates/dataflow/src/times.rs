@@ -1,4 +1,4 @@
-//! Sets of timestamps, which queries move.
+//! Defines sets of timestamps, which queries move.
 
 use std::fmt;
 
@@ -128,10 +128,10 @@ impl Times {
         true
     }
 
-    /// Returns the timestamps that are also in a series. Locating each series of this set takes at
-    /// most O(log n), and mostly O(1), where n is the number of series of `other`. Each series then
-    /// takes O(1 + log n) per timestamp, or O(1) per series of `other` in its range, whichever is
-    /// less.
+    /// Returns the timestamps that are also in a series. Let n be the number of series of `other`.
+    /// Locating each series of this set takes at most O(log n), and usually O(1). In addition, each
+    /// series takes O(1 + log n) per timestamp, or O(1) per series of `other` in its range,
+    /// whichever is less.
     #[must_use]
     pub fn of_series(&self, other: &Series) -> Self {
         let mut found = Self::new();
@@ -233,7 +233,7 @@ impl Times {
 }
 
 /// Like `partition_point`, but if the result is not before `near`, takes time logarithmic in the
-/// distance between them. Sets are mostly nearly in order.
+/// distance between them. Most sets are nearly in order.
 #[inline]
 fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize {
     if near > 0 && !before(&all[near - 1]) {

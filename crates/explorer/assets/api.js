@@ -27,7 +27,7 @@ export const busy = () => asking;
 export const onanswer = (hear) => heard.push(hear);
 
 /**
- * Asks a question. A newer question of the same view cancels an older one.
+ * Asks a question. A newer question of the same view cancels an older question.
  * @param {string} command
  * @param {Record<string, string | number | boolean | null | undefined>} [options]
  * @param {string} [view]
@@ -46,7 +46,7 @@ export async function ask(command, options = {}, view) {
     }
     const awaited = ahead;
     if (awaited && view) {
-      // The answer may be on its way. Otherwise, this question comes first.
+      // If this question was asked ahead, wait for its answer. Otherwise, cancel the question that was asked ahead.
       if (awaited.key === `${command}?${query}`) {
         const given = await Promise.race([awaited.answer.catch(() => null), replaced(stop)]);
         if (given) return given;
@@ -69,7 +69,7 @@ function parameters(options) {
   return query;
 }
 
-/** Cancels the older question of a view, and returns the switch of the new one. @param {string} view */
+/** Cancels the older question of a view, and returns the controller that can cancel the new question. @param {string} view */
 function replacing(view) {
   const stop = new AbortController();
   open.get(view)?.abort();
@@ -78,7 +78,7 @@ function replacing(view) {
 }
 
 /**
- * Asks a question whose answer will probably be needed soon, and keeps the answer for it. The page does not wait for this answer, and a newer question replaces this one.
+ * Asks a question ahead, because its answer will probably be needed soon, and keeps the answer. The page does not wait for this answer, and the next question that is asked ahead replaces this question.
  * @param {string} command
  * @param {Record<string, string | number | boolean | null | undefined>} options
  * @returns {Promise<Answer>}
@@ -98,9 +98,9 @@ export async function askAhead(command, options) {
     return given;
   } finally { if (ahead === asked) ahead = null; }
 }
-/** The number of answers to keep that were asked ahead. */
+/** The maximum number of answers to keep from questions that were asked ahead. */
 const FORESEEN = 40;
-/** The answers that were asked ahead, the oldest first. @type {Map<string, Answer>} */
+/** The answers to questions that were asked ahead, the oldest first. @type {Map<string, Answer>} */
 const foreseen = new Map();
 /** The question that was asked ahead, until it is answered. @type {{ key: string, stop: AbortController, answer: Promise<Answer> } | null} */
 let ahead = null;

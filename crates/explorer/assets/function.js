@@ -50,7 +50,7 @@ async function show(into, name) {
     if (isOld()) return;
     const several = (/** @type {any[]} */ rows, /** @type {string} */ side) => rows.sort((a, b) => b.calls - a.calls).slice(0, OTHERS).map((edge) => { const other = edge[side]; return h("li", null, other ? h("button.link", { type: "button", onclick: () => go({ fn: `func[${other.index}]`, call: "" }) }, named(other.name)) : "the host", stretched ? null : h("span.soft", null, ` ${grouped(edge.calls)}×`)); }).concat(rows.length > OTHERS ? [h("li.soft", null, `and ${grouped(rows.length - OTHERS)} more`)] : []);
     const who = (/** @type {string} */ title, /** @type {any[]} */ rows, /** @type {string} */ side) => h("div.who", null, h("h3", null, `${title}${often}`, rows.length > 1 && ` (${grouped(rows.length)})`), h("ul", { tabindex: rows.length > 5 ? 0 : null, "aria-label": title }, rows.length ? several(rows, side) : h("li.soft", null, "nobody")));
-    // With a range, the counts are for the range. The callers and callees are for the whole run, so they have no counts then.
+    // With a range, the counts are for the range. The callers and callees are for the whole run, so they have no counts in this case.
     const numbers = stretched ? [figure("calls begun in the range", stretched.doc.calls), figure("own blocks in the range", stretched.doc.blocks.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.count, 0))]
       : [figure("calls", own.calls), figure("own blocks", own.own), figure("with callees", own.inclusive)];
     const often = stretched ? " in the whole run" : "";

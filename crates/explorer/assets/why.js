@@ -27,7 +27,7 @@ function question() {
   if (kind === "input" || kind === "values") return { command: "influence", options: { ...input(rest), thin: kind === "values" }, title: `What did byte ${input(rest).byte} of ${input(rest).file || "standard input"} influence?` };
   if (kind === "not") return { command: "why-not", options: { at: rest }, title: `Why did ${rest} not run?` };
   if (!focus.at) return null;
-  // A moment such as `50%` is the beginning of a statement only under its own name.
+  // A moment such as `50%` does not name a statement, so use the name of the statement that begins at the moment.
   const at = known.moment && !known.waits ? called(known.moment) : focus.at;
   if (kind === "operand") return { command: "why", options: { at, operand: rest }, title: `Where did the ${rest === "operand" ? rest : `${rest} operand`} of ${at} come from?` };
   if (kind === "var") return { command: "why", options: { at, var: rest }, title: `Where did ${rest} come from?` };
@@ -78,7 +78,7 @@ const held = (value, made = false) => h(made ? "span.val.made" : "span.val", { t
 /** The number of entries of a long chain to show at first, and at each request for more. The last entries, with the origin, are always shown. */
 const [FIRST, MORE, LAST] = [120, 400, 12];
 
-/** Shows the chain back to the origin, with library steps folded. With `most`, it shows at most that many of the user's own steps or, without one, the user's own line where the program died, and the number of the others. @param {import("./api.js").Answer} found @param {number} [most] */
+/** Shows the chain back to the origin, with library steps folded. With `most`, shows only the first `most` steps in the user's own code, and the number of the other steps. If no step is in the user's own code, shows the user's own line where the program died. @param {import("./api.js").Answer} found @param {number} [most] */
 export function chain(found, most) {
   const stepsOf = (/** @type {any[]} */ rows) => /** @type {Step[]} */ (rows.flatMap(entry).filter(Boolean));
   const list = h("ol.chain", { "aria-label": "The way back, the value first" });
@@ -184,7 +184,7 @@ function chosen(moves) {
 
 /** The number of arrivals to show before the moment, and after it. */
 const AROUND = 500;
-/** This number if the arrivals are far apart, because then each takes about 3 ms. */
+/** The number of arrivals to show instead if they are far apart, because each then takes about 3 ms. */
 const FEW = 20;
 const FAR = 20_000;
 /** Shows the values of a variable each time the run was at this line. @param {HTMLElement} body @param {string} name @param {boolean} [more] */

@@ -97,7 +97,7 @@ pub(crate) fn lane(command: &str, parameters: &Parameters) -> Option<Lane> {
     })
 }
 
-/// Returns the equivalent command or, if there is none, the nearest one.
+/// Returns the equivalent command or, if there is none, the nearest command.
 pub(crate) fn as_command(command: &str, parameters: &Parameters, file: &str) -> String {
     match command {
         "files" if parameters.has("from") || parameters.has("to") => {

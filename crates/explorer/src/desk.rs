@@ -28,7 +28,7 @@ use crate::works::Works;
 /// change.
 const KEPT: usize = 64 << 20;
 
-/// The end of the name of a view that asks ahead.
+/// The suffix of the name of a view that asks ahead.
 const AHEAD: &str = " ahead";
 
 /// The time for which a question waits if it is being answered ahead.
@@ -197,8 +197,8 @@ impl Desk {
         }
     }
 
-    /// Returns the cached answer to a question. If the question is being answered ahead, waits for
-    /// this answer, but not long.
+    /// Returns the cached answer to a question. If the question is being answered ahead, waits at
+    /// most [`PATIENCE`] for this answer.
     fn known(&self, key: &str, is_ahead: bool) -> Option<Arc<Answer>> {
         let until = Instant::now() + PATIENCE;
         let mut kept = lock(&self.kept);

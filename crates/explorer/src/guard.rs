@@ -37,7 +37,7 @@ impl Guard {
     /// Returns the requested path below the token, if access is permitted.
     ///
     /// # Errors
-    /// The reason, if access is refused.
+    /// If access is refused. The error is the response to send.
     pub fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Response> {
         let refused = |why: &str| Err(Response::refused(403, why));
         let host = request.header("host");

@@ -22,7 +22,7 @@ const LEFT_BEHIND: usize = 3;
 /// The lanes and the questions in them.
 #[derive(Default)]
 pub(crate) struct Lanes {
-    /// The switches that stop the builds of each lane.
+    /// For each lane, the object that stops the lane's builds.
     cancels: [Arc<Cancel>; Lane::ALL.len()],
     state: Mutex<State>,
     changed: Condvar,
@@ -100,7 +100,7 @@ impl Lanes {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the switch that stops the builds of the questions in a lane.
+    /// Returns the object that stops the builds of the questions in a lane.
     pub fn cancel(&self, lane: Lane) -> &Arc<Cancel> {
         &self.cancels[lane as usize]
     }

@@ -1,4 +1,4 @@
-//! Shows a recorded run as a page: a page to explore (`afterimage explore`), and a page to send
+//! Shows a recorded run as a web page, either to explore (`afterimage explore`) or to send
 //! (`afterimage report`).
 //!
 //! A server on the loopback address serves the recording to the browser of the same user. The page

@@ -2,19 +2,19 @@
 //! successive counterparts.
 //!
 //! A round chooses the best candidate of each statement, given the matches of the previous round.
-//! If values say little, as in a row of stores of 0, the counterparts of many successive statements
-//! can be off by one place. Moving one counterpart alone then improves nothing. Dynamic programming
-//! finds the best sequence of candidates (Viterbi 1967).
+//! If values are weak evidence, as in a row of stores of 0, the counterparts of many successive
+//! statements can be off by one place. Moving one counterpart alone then improves nothing. Dynamic
+//! programming finds the best sequence of candidates (Viterbi 1967).
 
 use crate::rounds::Judged;
 
 /// The number of a statement's best candidates to consider.
 const CANDIDATES: usize = 8;
-/// The largest distance, in statements, at which a counterpart counts as shortly after the previous
+/// The maximum distance, in statements, at which a counterpart counts as shortly after the previous
 /// statement's counterpart.
 const SHORTLY: i64 = 12;
-/// The largest distance, in statements, at which a later counterpart does not count as far from the
-/// previous statement's counterpart.
+/// Beyond this distance, in statements, a later counterpart counts as far from the previous
+/// statement's counterpart.
 const BEHIND: i64 = 40;
 /// The weights of a counterpart at three positions: shortly after the previous statement's
 /// counterpart, later, or far from it in the same function. Weights twice as large work equally

@@ -1,11 +1,12 @@
 //! Uses the order of statements' first executions as evidence.
 //!
-//! Two versions do corresponding things in roughly the same order. A pair of statements is certain
-//! if both have the same sequence of values and no other statement in either version has it. The
-//! certain pairs tie the times of one run to the times of the other. Between the ties, time is
-//! assumed to pass evenly. A pair with a single value that may be an address is not used. If equal
-//! amounts are allocated again and again, the n-th allocation in one version may have the address
-//! of the (n + k)-th in the other. Thousands of these wrong pairs then agree with each other.
+//! Two versions execute corresponding statements in roughly the same order. A pair of statements is
+//! certain if both have the same sequence of values and no other statement in either version has
+//! it. The certain pairs tie the times of one run to the times of the other. Between the ties, time
+//! is assumed to pass evenly. A pair with a single value that may be an address is not used. If
+//! equal amounts are allocated again and again, the n-th allocation in one version may have the
+//! address of the (n + k)-th in the other. Thousands of these wrong pairs then agree with each
+//! other.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +16,8 @@ use crate::{Active, Statement, Version};
 /// Maps times of the second run to places among the statements of the first, in the order of their
 /// first executions.
 pub(crate) struct Order {
-    /// Pairs of corresponding times, of the second run and of the first. They ascend in both.
+    /// Pairs of corresponding times, of the second run and of the first. They are in ascending
+    /// order in both runs.
     ties: Vec<(u64, u64)>,
     /// The statements of the first version, in the order of their first execution.
     pub ordered: Vec<u32>,
@@ -117,8 +119,8 @@ impl Order {
 /// statements.
 type Seen<'v> = Option<(u32, &'v Statement)>;
 
-/// Returns the times of pairs of statements whose sequence of values no other statement has. Pairs
-/// with a single value that may be an address are left out.
+/// Returns the times of the pairs of statements with a sequence of values that no other statement
+/// has. Pairs with a single value that may be an address are left out.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {

@@ -2,10 +2,10 @@
 //!
 //! If an optimiser inlines a function, a statement of the optimised version may do only the work
 //! that its counterpart does when called from one place. Over the whole run, the values of the two
-//! statements then say little. But their actions *at the same time* say much. Statements with the
-//! same sequence of values are [anchors](anchors). The k-th executions of two anchored statements
-//! correspond. Between two anchors, there are a few dozen executions of one version and about a
-//! hundred of the other.
+//! statements are then weak evidence. But their actions *at the same time* are strong evidence.
+//! Statements with the same sequence of values are [anchors](anchors). The k-th executions of two
+//! anchored statements correspond. Between two anchors, there are a few dozen executions of one
+//! version and about a hundred of the other.
 
 use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
@@ -43,8 +43,8 @@ pub struct Region<'r> {
 /// The number of blocks by which an optimiser may move an execution relative to its neighbours.
 const MOVED: u64 = 64;
 
-/// Returns pairs of statements, one from each version, whose executions correspond one to one as
-/// far as their values and times show.
+/// Returns pairs of statements, one from each version, whose executions correspond one to one,
+/// according to their values and times.
 pub fn anchors(a: &Version, b: &Version, matching: &Matching) -> Vec<(u32, u32)> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(at, found)| {
         let found = found.as_ref()?;

@@ -12,7 +12,7 @@ pub struct Candidate {
     pub features: Vec<(Feature, f32)>,
 }
 
-/// The knowledge about a statement of the second version at the end of a stage.
+/// The evidence about a statement of the second version at the end of a stage.
 #[derive(Clone, Debug)]
 pub struct StageRecord {
     /// The statement.

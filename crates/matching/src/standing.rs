@@ -27,8 +27,8 @@ const SAME_TYPE: f32 = 2.0;
 const SAME_NAME: f32 = 6.0;
 /// The score for a different number of parameters.
 const OTHER_NUMBER: f32 = -2.0;
-/// The largest number of different values for which a parameter counts half. A parameter with few
-/// values says little.
+/// The maximum number of different values for which a parameter counts half. A parameter with few
+/// values is weak evidence.
 const FEW: usize = 3;
 
 /// Returns the functions of the first version that are the likeliest counterparts of functions in

@@ -6,11 +6,11 @@ use crate::rounds::{Affinity, RELATED};
 use crate::set::Set;
 use crate::{Class, Match};
 
-/// The largest distance at which surrounding statements are examined.
+/// The maximum distance at which surrounding statements are examined.
 const NEAR: u32 = 4;
-/// The largest distance at which statements with the same counterpart are searched for.
+/// The maximum distance at which to search for statements with the same counterpart.
 const SHARING: u32 = 8;
-/// The largest distance that counts as shortly before or after a neighbour's counterpart.
+/// The maximum distance that counts as shortly before or after a neighbour's counterpart.
 const SHORTLY: u32 = 12;
 /// The maximum distance between the counterparts of nearby statements. An unoptimised version has
 /// several statements for each optimised statement.
@@ -40,7 +40,7 @@ struct Related {
     class_of_match: Option<u32>,
 }
 
-/// A match of a statement nearby.
+/// A match of a nearby statement.
 struct Nearby {
     a: u32,
     /// The function of the counterpart in the first version.

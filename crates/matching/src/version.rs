@@ -70,7 +70,7 @@ pub struct Statement {
     /// branches, whether each decision equals the first, so that a condition and its negation look
     /// the same.
     pub values: Box<Sketch>,
-    /// For tests and branches, the compared values, which say more than the decisions.
+    /// For tests and branches, the compared values, which are stronger evidence than the decisions.
     pub operands: Option<Box<Sketch>>,
     /// The addresses that the statement accessed.
     pub addresses: Option<Box<Sketch>>,
@@ -80,7 +80,7 @@ pub struct Statement {
     /// The offset that a load or a store adds to its address.
     pub offset: u64,
     /// The statement's position in the function's code, which is the same in functions of equal
-    /// code. It is [`INLINED`](Self::INLINED) if the statement counts as inlined there.
+    /// code. It is [`INLINED`](Self::INLINED) if the statement counts as inlined into the function.
     pub ordinal: u32,
     /// The number of calls around the statement that count as inlined.
     pub depth: u32,

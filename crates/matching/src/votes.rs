@@ -390,7 +390,7 @@ fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
     usual.collect()
 }
 
-/// The table of an alignment. It contains the heaviest chains of pairs that ascend in both
+/// The table of an alignment. It contains the heaviest chains of pairs in ascending order in both
 /// sequences (Needleman and Wunsch 1970, without a gap cost).
 #[derive(Debug, Default)]
 struct Table {
@@ -449,8 +449,8 @@ mod tests {
     use super::*;
     use crate::{Class, Evidence};
 
-    /// Returns the weight of the heaviest chain that ascends in both sequences, found by trying
-    /// all.
+    /// Returns the weight of the heaviest chain in ascending order in both sequences, found by
+    /// trying all chains.
     fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
         let cells = 0..1u32 << (rows * columns);
         let rises = |set: u32| {

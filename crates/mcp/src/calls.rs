@@ -115,7 +115,8 @@ fn call(text: &str) -> Option<(Call, usize)> {
             (None, Some(name)) => {
                 arguments.insert(name, Value::String(word));
             }
-            // The first word without an option is the recording. Later such words are prose.
+            // The first word without an option is the recording. Later words without an option are
+            // prose.
             (None, None) if is_first => {
                 arguments.insert("recording".to_owned(), Value::String(word));
                 is_first = false;

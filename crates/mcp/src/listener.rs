@@ -32,7 +32,7 @@ impl Listener {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a call: discards the state of the previous one.
+    /// Begins a call: discards the state of the previous call.
     pub(crate) fn begin_call(&self, token: Option<Value>, output: &Arc<Output>) {
         *self.heard() = Heard {
             told: token.map(|token| (token, Arc::clone(output))),

@@ -65,7 +65,7 @@ impl EntryIds {
         self.ids.get(function.index()).copied().flatten()
     }
 
-    /// Returns the width in bits of the numbers of functions of a type.
+    /// Returns the width, in bits, of the numbers of a type's functions.
     pub fn width(&self, ty: TypeId) -> u8 {
         width_of(self.class(ty).len() as u64)
     }

@@ -26,7 +26,7 @@ pub struct Cuts {
     /// executions. Rare code then does not lengthen the numbers of frequent paths. 0 disables this
     /// rule.
     pub rare: f64,
-    /// Whether a path ends where it leaves a loop, unless only one path continues from there.
+    /// Whether a path ends where it leaves a loop, unless only one path continues from that vertex.
     pub loop_exits: bool,
     /// A vertex becomes a start if the numbers of other paths then need one bit less and these
     /// paths rarely reach the vertex. At most one path in this many may reach it. 0 disables this

@@ -1,8 +1,8 @@
 //! Regenerates the paths of a run from the bits that it wrote.
 //!
-//! A table per function gives the path for each start and number, and the way in which the path
-//! ends. The regenerator keeps the activations on a stack, because a callee's paths come between
-//! its caller's paths.
+//! A table for each function contains the path for each start and number, and how the path ends.
+//! The regenerator keeps the activations on a stack, because a callee's paths come between its
+//! caller's paths.
 
 mod bits;
 mod boundary;
@@ -76,7 +76,7 @@ pub enum RegenerateError {
     /// The function that was entered is not the function that was called.
     #[error("a call to {called} reached another function")]
     OtherCallee {
-        /// The function that the call names.
+        /// The function to which the call refers.
         called: FuncId,
     },
     /// A call through a table reached a function that does not exist.

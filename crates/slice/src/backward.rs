@@ -54,7 +54,7 @@ pub struct Backward<'a> {
     /// The depth to which to follow each register of the current node.
     registers: Vec<Reach>,
     /// For each block of the node, the depth to which to follow the decision to execute it, because
-    /// wanted values were moved there.
+    /// wanted values were moved in the block.
     moved: Vec<Reach>,
     /// Whether the end of the current node is in the slice.
     ended: bool,
@@ -112,8 +112,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Uses about this many bytes for memoised outcomes instead of 64 MiB. With fewer bytes, the
-    /// slice is the same but takes longer.
+    /// Uses about this many bytes for memoised outcomes instead of 64 MiB. Fewer bytes do not
+    /// change the slice, but computing it takes longer.
     pub fn with_room(mut self, bytes: usize) -> Self {
         if let Some(memo) = &mut self.memo {
             *memo = Memo::new(self.plans.len(), bytes);
@@ -509,7 +509,8 @@ impl<'a> Backward<'a> {
         self.top().next = plan.blocks.first().copied();
     }
 
-    /// Returns how far a block's exit must be followed, because it decided something in the slice.
+    /// Returns how far a block's exit must be followed, because the exit decided which code in the
+    /// slice was executed.
     #[inline]
     fn decides(&mut self, plan: &Plan, position: usize) -> Reach {
         let frame = self.top();
@@ -529,7 +530,7 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Records that the end of a block is in the slice, because of the exit taken there.
+    /// Records that the end of a block is in the slice, because of the exit that control took.
     fn decided(&mut self, plan: &Plan, position: usize, execution: Execution, reach: Reach) {
         let last = position + 1 == plan.blocks.len();
         match &plan.end {

@@ -22,7 +22,7 @@ pub enum Why {
 /// A label for everything that a run computes. An execution receives its label from its dependences
 /// and passes it on to its dependents.
 pub(crate) trait Domain {
-    /// The type of labels. The default is the label of something without dependences.
+    /// The type of labels. The default is the label of an execution or value without dependences.
     type Label: Copy + Default + PartialEq + std::fmt::Debug;
 
     /// Begins an execution of a node.

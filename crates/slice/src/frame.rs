@@ -19,7 +19,7 @@ pub(crate) struct Frame {
     pending: Vec<(BlockId, Reach)>,
     /// The number of the set of pending blocks, if known.
     pub number: Option<u32>,
-    /// The depth to which to follow the call, because something in the slice depends on it.
+    /// The depth to which to follow the call, because an execution in the slice depends on it.
     pub of_call: Reach,
     /// The first block of the node that the activation executes next.
     pub next: Option<BlockId>,
@@ -154,7 +154,7 @@ impl Frame {
     }
 
     /// Walks back over edges. Returns how far to follow the end of the block that the edges leave,
-    /// because it decided something in the slice.
+    /// because it decided which code in the slice was executed.
     pub fn decide(&mut self, decisions: &[Decision]) -> Reach {
         let mut found = Reach::NONE;
         for decision in decisions {

@@ -1,9 +1,9 @@
 //! Memoises the results of walking back over nodes.
 //!
 //! The wanted set before a node depends on three things: the wanted set after it, the decisions for
-//! which its activation waits, and which of its stores write something wanted. Frequent nodes meet
-//! the same combinations again and again, so their outcomes are kept in a tree. Each store is a
-//! branch of the tree, and the leaves contain the instructions in the slice.
+//! which its activation waits, and which of its stores write wanted bytes. Frequent nodes meet the
+//! same combinations again and again, so their outcomes are kept in a tree. Each store is a branch
+//! of the tree, and the leaves contain the instructions in the slice.
 
 use std::rc::Rc;
 
@@ -31,9 +31,9 @@ pub(crate) struct Key {
     pub waits: u32,
     /// The next block, if the choice of that block decides something.
     pub next: Option<BlockId>,
-    /// Whether something in the node's callee depends on the call.
+    /// Whether an execution in the node's callee depends on the call.
     pub called: bool,
-    /// Whether the node called the host, which provided something wanted.
+    /// Whether the node called the host, which provided wanted data.
     pub host: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Outcome {
     pub globals: u32,
     /// The set of blocks for which the activation now waits.
     pub waits: u32,
-    /// Whether something depends on the activation's call.
+    /// Whether an execution in the slice depends on the activation's call.
     pub of_call: bool,
     /// Whether the table used by the call is wanted.
     pub table: bool,
@@ -140,8 +140,8 @@ pub(crate) enum Lookup {
     Nothing(Did),
 }
 
-/// The effects of the first stores that were processed. Each bit says whether a store wrote
-/// something wanted. The lowest bit belongs to the first store.
+/// The effects of the first stores that were processed. Each bit says whether a store wrote wanted
+/// bytes. The lowest bit belongs to the first store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Did {
     wanted: u64,

@@ -12,7 +12,7 @@ impl Reach {
     pub const NONE: Self = Self(0);
     /// Wanted, with all dependences.
     pub const ALL: Self = Self(u8::MAX);
-    /// The largest depth.
+    /// The maximum depth.
     pub const DEEPEST: u8 = u8::MAX - 2;
 
     /// Returns the reach of something that is wanted together with its dependences up to `depth`.

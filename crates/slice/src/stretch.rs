@@ -61,7 +61,7 @@ pub struct Stretch {
     start: u64,
 }
 
-/// The least length in bytes of an access that is stored as an event.
+/// The minimum length in bytes of an access that is stored as an event.
 const LONG: u64 = 255;
 
 /// Packs an address, with the length in its upper byte. No memory is so large that addresses need

@@ -730,7 +730,8 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 }
 
-/// The largest number of values to label in a rethrown exception. Each has the reference's label.
+/// The maximum number of values to label in a rethrown exception. Each value has the reference's
+/// label.
 const MOST_CARRIED: usize = 1024;
 
 fn is_own(event: &Event) -> bool {

@@ -1,5 +1,5 @@
-//! Answers from snapshots agree with the whole execution trace, on stretches of a path and without
-//! values.
+//! Checks that answers from snapshots, for stretches of a path and without values, agree with the
+//! whole execution trace.
 
 use std::fs;
 use std::path::{Path, PathBuf};

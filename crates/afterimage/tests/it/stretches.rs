@@ -1,4 +1,4 @@
-//! A stretch that is built alone gives the same answers as the whole execution trace.
+//! Checks that a stretch that is built alone gives the same answers as the whole execution trace.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Stops at accesses to memory equal those of a list of all accesses of the run.
+//! Checks that stops at memory accesses match a list of all accesses of the run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -72,7 +72,7 @@ struct Compared {
     none: usize,
 }
 
-/// Compares stops from some positions, at accesses to some ranges.
+/// Compares the stops at accesses to some ranges, starting from several positions.
 fn compare(debugger: &Debugger<'_>, ranges: usize, all: &mut Compared) -> Result<()> {
     let listed = all_accesses(debugger)?;
     let mut random = Random(3);
@@ -110,7 +110,7 @@ fn compare(debugger: &Debugger<'_>, ranges: usize, all: &mut Compared) -> Result
                 let time = 1 + random.below(debugger.length());
                 starts.push(debugger.position(&format!("t={time}"))?);
             }
-            // At some accesses, just before them.
+            // Also start right before some of the accesses.
             for _ in 0..4.min(expected.len()) {
                 starts.push(expected[random.below(expected.len() as u64) as usize]);
             }
@@ -132,7 +132,7 @@ fn compare(debugger: &Debugger<'_>, ranges: usize, all: &mut Compared) -> Result
                     }
                 }
             }
-            // Going through all accesses, in both directions.
+            // Pass all accesses, in both directions.
             if expected.len() < 100 {
                 let passed = |from, to| debugger.passed(&point, (from, to), usize::MAX);
                 let before = Vec::from_iter(

@@ -1,4 +1,4 @@
-//! Stops at changes of variables that are not in memory equal those of a list of the values at all
+//! Checks stops at changes of variables that are not in memory, against a list of the values at all
 //! operators of the call.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The extensions under `editors/` offer the settings that the server reads, and no others.
+//! Checks that the extensions under `editors/` offer exactly the settings that the server reads.
 
 use std::collections::BTreeSet;
 use std::fs;

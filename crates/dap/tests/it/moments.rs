@@ -1,4 +1,5 @@
-//! Stacks and variables at random moments equal those of `state`.
+//! Checks that stacks and variables at random moments equal the stacks and variables in reports of
+//! `state`.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +11,7 @@ use serde_json::json;
 use crate::client::Client;
 use crate::programs::{Random, recording};
 
-/// Compares them at `count` moments of a run.
+/// Compares stacks and variables at `count` moments of a run.
 fn holds(level: &str, rounds: &str, count: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = recording(&folder, level, &[rounds]);

@@ -1,4 +1,4 @@
-//! Steps and stops equal those that a naive walk over all lines finds.
+//! Checks that steps and stops equal the steps and stops of a naive walk over all lines.
 
 use std::sync::atomic::AtomicBool;
 
@@ -230,7 +230,7 @@ fn a_line_whose_calls_are_all_inlined_is_a_stop_before_they_are_entered() {
             debugger.located(call)?.map(|at| at.line),
             Some(line("both(count)"))
         );
-        // Stepping in enters one function after the other, all at one operator.
+        // Each step in enters one more function, and all of them begin at one operator.
         let outer = forward(call, Step::In);
         assert_eq!(
             top(outer),
@@ -243,7 +243,7 @@ fn a_line_whose_calls_are_all_inlined_is_a_stop_before_they_are_entered() {
         );
         assert_eq!((call.time, call.op), (inner.time, inner.op));
         assert!(call < outer && outer < inner);
-        // Stepping back leaves them again.
+        // Steps back leave the functions again.
         let back = |at| {
             debugger
                 .step(at, Step::In, Direction::Backward)

@@ -55,7 +55,7 @@ struct Search<'s> {
     asked: FxHashSet<Query>,
     slice: Slice,
     next: Vec<Query>,
-    /// The queries in `next`, for look-ups.
+    /// The queries in `next`, as a set for look-ups.
     new: FxHashSet<Query>,
     row: Row,
     observed: bool,

@@ -27,7 +27,7 @@ pub struct Criterion {
     pub node: usize,
     /// The time at which the node executes. [`Approach::Nodes`] ignores it.
     pub time: u64,
-    /// The variables in question, at the moment right before this execution.
+    /// The variables from which to slice, at the moment right before this execution.
     pub variables: Vec<Variable>,
 }
 

@@ -40,7 +40,7 @@ pre { font: 12.5px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 .code tr.in { background: var(--some-page) } .contents { columns: 3 14rem; padding: 0; list-style: none }
 ";
 
-/// The maximum number of functions to list. The same limit holds for hot paths.
+/// The maximum number of functions to list. The same limit applies to hot paths.
 const LISTED: &str = "25";
 /// The maximum number of bytes of output to show.
 const OUTPUT: &str = "65536";

@@ -57,7 +57,7 @@ impl Client {
         self.raw(format!("{text}\r\n{body}").as_bytes())
     }
 
-    /// Requests a path like the page.
+    /// Requests a path in the same way as the page.
     pub fn get(&self, path: &str) -> Answer {
         let host = format!("Host: {}", self.host);
         self.send("GET", &format!("{}{path}", self.path), &[&host], "")

@@ -169,7 +169,7 @@ fn requests_that_are_too_large_or_none_are_refused() {
         .refusal(400, "not an HTTP/1.1 request");
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(40_000));
     client.raw(long.as_bytes()).refusal(431, "16 KiB");
-    // A head that arrives at once is as long as one that arrives in parts.
+    // The limit also applies to a head that arrives in one piece.
     let long = format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(16_500));
     client.raw(long.as_bytes()).refusal(431, "16 KiB");
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(100));

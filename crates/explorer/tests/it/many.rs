@@ -21,7 +21,7 @@ fn clients_that_go_away_disturb_nobody() {
         // This client sends a request, and does not wait for the answer.
         let _ = client.connect().write_all(whole.as_bytes());
     }
-    // Connections that are still being closed may hold all places for a moment.
+    // Connections that are still being closed may exhaust the limit for a moment.
     let answered = (0..1000).any(|_| client.get("api/progress").status == 200);
     assert!(answered);
     assert_eq!(client.get("api/state?at=50%25").status, 200);
@@ -84,7 +84,7 @@ fn next(stream: &mut impl Read) -> Answer {
 fn more_connections_than_there_is_room_for_are_told_so() {
     let (_folder, client) = served();
     let held = Vec::from_iter((0..200).map(|_| client.connect()));
-    // The first connections hold all places.
+    // The first connections exhaust the limit.
     for mut stream in &held[150..] {
         let mut text = String::new();
         let _ = stream.read_to_string(&mut text);
@@ -101,7 +101,7 @@ fn more_connections_than_there_is_room_for_are_told_so() {
 #[test]
 fn clients_that_are_refused_can_read_why() {
     let (_folder, client) = served();
-    // These connections hold all places.
+    // These connections exhaust the limit.
     let held = Vec::from_iter((0..64).map(|_| client.connect()));
     for _ in 0..300 {
         client.get("api/page").refusal(503, "too many connections");

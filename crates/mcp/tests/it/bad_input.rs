@@ -1,5 +1,5 @@
-//! Input that is not a message gets one error in the protocol's own form, and the next message is
-//! answered.
+//! Checks that input that is not a message gets one error in the protocol's own form, and that the
+//! next message is answered.
 
 use serde_json::{Value, json};
 

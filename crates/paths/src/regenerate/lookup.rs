@@ -1,4 +1,4 @@
-//! Tables that show where the next few bits lead, over several paths at once.
+//! Looks up where the next few bits lead, over several paths at once.
 
 use std::ops::Range;
 
@@ -36,8 +36,8 @@ pub(super) const UNKNOWN_PLACE: u32 = 0;
 /// for memory, so entries are small.
 ///
 /// From the lowest bit, the word's parts are the kind (3 bits), the number of bits consumed (4),
-/// the number of activations that begin to wait, less one (2), the number of the table for the next
-/// path (14), the number of blocks executed (16), and the position of the first of these
+/// the number of activations that begin to wait, minus one (2), the number of the table for the
+/// next path (14), the number of blocks executed (16), and the position of the first of these
 /// activations (25).
 #[derive(Clone, Copy)]
 pub(super) struct Look(u64);

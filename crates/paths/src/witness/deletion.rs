@@ -5,7 +5,7 @@
 //! this module tries to delete each witness once, hottest first. On ten real programs, this saves 0
 //! to 3 % of the witnesses with heuristic weights, and less than 0.5 % with weights from the same
 //! run. So the spanning tree is nearly optimal. Starting without a tree, with all edges writing,
-//! gave the same result.
+//! produced the same result.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 

@@ -43,8 +43,8 @@ impl Tokens {
 }
 
 /// Chooses short tokens. Witnesses that a branch reaches silently through different edges get
-/// different tokens. The witnesses with the greatest weights get the shortest tokens (Huffman
-/// 1952). Time: near-linear.
+/// different tokens. The witnesses with the largest weights get the shortest tokens (Huffman 1952).
+/// Time: near-linear.
 ///
 /// The placement must solve the tracing problem.
 pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> Tokens {

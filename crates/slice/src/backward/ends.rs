@@ -15,10 +15,9 @@ use crate::stretch::{Event, Execution};
 pub(super) struct OfEnd {
     /// The wanted arguments of the node's call.
     pub(super) arguments: Wanted,
-    /// The depth to which to follow the call, because something in the callee depends on it.
+    /// The depth to which to follow the call, because an execution in the callee depends on it.
     pub(super) called: Reach,
-    /// The depth to which to follow the call to the host, because the host provided something
-    /// wanted.
+    /// The depth to which to follow the call to the host, because the host provided wanted data.
     pub(super) host: Reach,
     /// The wanted values of the node's exception.
     pub(super) thrown: Wanted,

@@ -56,7 +56,7 @@ pub(super) struct Executed<'a> {
     /// The nodes that may call the host.
     pub of_host: Vec<usize>,
     pub throws: Vec<usize>,
-    /// The writers of each memory. The next fields have the writers of each global, table and
+    /// The writers of each memory. The next fields contain the writers of each global, table and
     /// memory size.
     pub stores: FxHashMap<u32, Vec<Operator>>,
     pub globals: FxHashMap<u32, Vec<Operator>>,

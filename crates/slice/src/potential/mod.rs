@@ -21,7 +21,7 @@ use index::Executed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Vertex {
     Operator(Operator),
-    /// The value of a variable of a function when control reaches a block.
+    /// The value of a function's variable when control reaches a block.
     Variable(FuncId, BlockId, u32),
     /// The execution of a block.
     Control(FuncId, BlockId),
@@ -36,7 +36,7 @@ enum Vertex {
     Table(u32),
     /// The size of a memory.
     Size(u32),
-    /// The fact that something was thrown.
+    /// The fact that an exception was thrown.
     Threw,
     /// The thrown values.
     Thrown,

@@ -16,7 +16,7 @@ pub enum WitnessError {
     /// The function that was entered is not the function that was called.
     #[error("a call to {called} reached another function")]
     OtherCallee {
-        /// The function that the call names.
+        /// The function to which the call refers.
         called: FuncId,
     },
     /// A call through a table reached a function that does not exist.

@@ -102,8 +102,8 @@ pub struct Rules {
     pub deepest: usize,
 }
 
-/// Executes the program. The host calls functions one after another. The run ends in the middle of
-/// a call when the steps are used up, or between two calls if `steps` says so.
+/// Executes the program. The host calls functions in sequence. The run ends in the middle of a call
+/// when the steps are used up, or between two calls if `steps` says so.
 pub fn walk(program: &Program, plan: &WitnessPlan, rules: Rules, seed: u64) -> Run {
     let counts = program.functions.iter().map(|f| FunctionCounts {
         entries: 0,
@@ -181,7 +181,7 @@ impl<'a> Walker<'a> {
         self.arrive();
     }
 
-    /// Lets control arrive at the top frame's vertex and pass through dispatch vertices at once.
+    /// Records that control arrives at the top frame's vertex, unless it is a dispatch vertex.
     fn arrive(&mut self) {
         let Some(&(f, v)) = self.stack.last() else {
             return;
