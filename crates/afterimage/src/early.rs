@@ -31,7 +31,7 @@ use crate::error::{Reason, SessionError};
 use crate::monitor::{Note, Work};
 use crate::path::NEVER;
 
-/// A run whose path was written during execution, with its snapshots.
+/// A run that wrote its path during execution, and the snapshots of the run.
 pub(crate) struct Early<'a> {
     session: &'a Session,
     file: &'a TraceFile,

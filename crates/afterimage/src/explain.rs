@@ -266,7 +266,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// Whether an operator is in library code, whatever code the user wants to see.
+    /// Whether an operator is in library code, regardless of the code that the user wants to see.
     ///
     /// # Errors
     /// If the module's bytes do not match the program.
@@ -308,8 +308,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map_or_else(Vec::new, |found| inlined_names(self.source(), found.offset)))
     }
 
-    /// Returns the inlined call at an operator whose function contains a line. Returns `None` if
-    /// the line is in the function that the module defines.
+    /// Among the calls inlined at an operator, returns the call to the function that contains a
+    /// line. Returns `None` if the line is in the function that the module defines.
     pub fn inlined_with(
         &self,
         (function, op): (FuncId, OpId),

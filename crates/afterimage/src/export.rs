@@ -72,7 +72,7 @@ pub enum ExportFormat {
 pub enum Least {
     /// A number of executed blocks.
     Blocks(u64),
-    /// A share of the blocks of the stretch, in per cent.
+    /// A percentage of the stretch's blocks.
     Percent(f64),
 }
 

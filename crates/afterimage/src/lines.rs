@@ -393,8 +393,8 @@ impl<'l, 'p> Lines<'l, 'p> {
         }
     }
 
-    /// Returns the function among those inlined at an operator that contains the line of a step
-    /// there.
+    /// Among the functions inlined at an operator, returns the function that contains the line of a
+    /// step at the operator.
     fn inlined(&self, offset: OrigOffset, line: Line) -> Option<String> {
         let mut frames = self.program.source.inlined_frames(offset);
         frames.drain(..calls_within(&frames, line));

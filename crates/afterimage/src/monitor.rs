@@ -16,7 +16,7 @@ pub trait Monitor: Sync {
         Arc::new(|_| {})
     }
 
-    /// Receives a note about an event that the recording's user should know.
+    /// Receives a note about an event that the recording's user should know about.
     fn note(&self, _at: &Path, _note: &Note) {}
 }
 

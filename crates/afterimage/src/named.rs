@@ -59,7 +59,7 @@ pub(crate) fn calls_ahead(
     line.map_or(0, |line| calls_within(&source.inlined_frames(offset), line))
 }
 
-/// Returns the line whose arrival a text names, without a column.
+/// Returns the line that a text such as `parser.c:42#7` names, unless the text contains a column.
 pub(crate) fn line_named(resolver: &Resolver<'_>, text: &str) -> Option<Line> {
     let place = split_occurrence(text).map_or(text, |split| split.0);
     if !matches!(form(place), Form::Line { column: None, .. }) {

@@ -400,7 +400,7 @@ pub enum NoPlace {
     Never,
     /// The place has executions, but not that one.
     Fewer,
-    /// The place was executed, but the question is why it was not.
+    /// The place was executed, but the question asks why it was not.
     Executed,
     /// The line has no code. Contains the file's nearest line with code.
     NoCode(u32),

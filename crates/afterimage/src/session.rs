@@ -183,8 +183,8 @@ impl Session {
         }
     }
 
-    /// Returns a session for the same recording whose questions `cancel` stops. The two sessions
-    /// share everything that either builds.
+    /// Returns a session for the same recording. `cancel` stops the questions of the new session.
+    /// The two sessions share everything that either builds.
     #[must_use]
     pub fn cancelled_by(&self, cancel: Arc<Cancel>) -> Self {
         Self {
@@ -519,7 +519,7 @@ impl Session {
         self.named(found).map(|_| ())
     }
 
-    /// Builds the values if they do not exist yet, until the session is cancelled.
+    /// Builds the values if they do not exist yet. Cancelling the session stops the build.
     ///
     /// # Errors
     /// As for [`ensure_values`](Self::ensure_values).

@@ -38,8 +38,8 @@ pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     Ok(Module::parse(bytes)?)
 }
 
-/// Builds the source map of a module, which messages call `name`. The monitor receives warnings
-/// about unreadable debug information.
+/// Builds the source map of a module. `name` is the module's name in messages. The monitor receives
+/// warnings about unreadable debug information.
 pub fn source_map<'a>(name: &Path, module: &'a Module, monitor: &dyn Monitor) -> SourceMap<'a> {
     let sources = SourceFiles::new(name, SourcePaths::default());
     source_map_with(name, module, monitor, Arc::new(sources))

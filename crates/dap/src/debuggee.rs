@@ -72,7 +72,8 @@ pub(crate) struct Debuggee<'d, 'a, W> {
     /// The files that the client reads through this server. A reference is a position in this list,
     /// counted from 1.
     pub files: Vec<String>,
-    /// Why the run trapped or left an exception uncaught, if the position is where this happened.
+    /// The reason why the run trapped or left an exception uncaught, if the run has stopped at that
+    /// point.
     pub exception: Option<String>,
     /// Whether the client has finished configuring the session.
     pub is_running: bool,

@@ -34,7 +34,7 @@ impl Guard {
         format!("http://{}/{}/", self.hosts[0], self.token)
     }
 
-    /// Returns the requested path below the token, if access is permitted.
+    /// Returns the part of the requested path after the token, if access is permitted.
     ///
     /// # Errors
     /// If access is refused. The error is the response to send.

@@ -126,7 +126,7 @@ impl Parameters {
             .map_err(|_| malformed(format!("{name} {text}: give {what}")))
     }
 
-    /// Removes a parameter that is a number from 1 on, if it is given.
+    /// Removes a parameter that is a positive number, if it is given.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
         match self.parsed(name, "a number from 1 on")? {
             Some(0) => Err(malformed(format!("{name} 0: give a number from 1 on"))),

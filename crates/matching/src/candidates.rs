@@ -64,7 +64,7 @@ impl Index {
         index
     }
 
-    /// Adds the candidates for a statement, found by its actions and by the order. A candidate may
+    /// Adds the candidates for a statement that its actions and the order suggest. A candidate may
     /// be added more than once. `predicted` is the statement's predicted place in the order.
     pub fn candidates(&self, of: &Statement, order: &Order, predicted: usize, into: &mut Vec<u32>) {
         let values = of.telling();

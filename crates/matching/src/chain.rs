@@ -150,7 +150,7 @@ mod tests {
             let mut all: Vec<Vec<(u32, f32)>> = Vec::new();
             for _ in 0..length {
                 let count = 1 + random(4);
-                // Quarters, so that sums are exact.
+                // Use multiples of 1/4, so that sums are exact.
                 let one = |_| (random(230) as u32, random(20) as f32 / 4.0);
                 let mut candidates = Vec::from_iter((0..count).map(one));
                 candidates.sort_by_key(|(a, _)| *a);

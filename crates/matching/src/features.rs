@@ -282,12 +282,12 @@ features! {
     After = [0.46, 0.31, 0.08, 0.45, 0.60, 0.66, 0.38, 0.13, 0.13, 0.47, 0.03, 0.72],
     /// The candidate is between the counterparts of the previous and the next statement.
     Between = [-0.41, -0.28, -0.56, -0.52, -0.53, -0.34, -0.05, -0.07, -0.30, -0.57, -0.13, -0.26],
-    /// The candidate is already the counterpart of another nearby statement that was executed as
-    /// often.
+    /// The candidate is already the counterpart of another nearby statement that was executed
+    /// equally often.
     Taken = [-0.21, -0.46, -0.31, -0.39, -0.33, -0.36, -0.32, -0.41, -0.16, -0.50, -0.57, -0.43],
-    /// The candidate is already the counterpart of another nearby statement that was executed as
-    /// often. Either the candidate has a better score for the other statement, or the second
-    /// statement currently has another match or none.
+    /// The candidate is already the counterpart of another nearby statement that was executed
+    /// equally often. Either the candidate has a better score for the other statement, or the
+    /// second statement currently has another match or none.
     TakenBetter = [-0.26, -0.21, 0.09, 0.05, 0.02, -0.09, -0.36, -0.15, 0.18, -0.09, 0.04, -0.10],
     /// The candidate is already the counterpart of the previous or the next statement.
     SameMatchNext = [0.33, -0.01, 0.18, 0.18, 0.20, 0.03, 0.33, 0.20, 0.43, 0.10, 0.24, 0.16],

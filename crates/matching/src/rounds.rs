@@ -25,7 +25,7 @@ const OFTEN: f32 = 0.2;
 /// The minimum score of a match.
 const ENOUGH: f32 = 2.6;
 /// A pair likelier than this is a match even if its values differ and nothing nearby corresponds,
-/// because the place of its execution may be enough.
+/// because the place of its execution may be enough evidence.
 const LIKELY_ENOUGH: f32 = 0.5;
 /// The likelihoods, and so the alignments, leave out candidates with at most this likelihood. The
 /// best candidate always stays.

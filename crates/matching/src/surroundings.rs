@@ -65,7 +65,7 @@ pub(crate) struct Surroundings<'m> {
     written: Vec<(u32, u32)>,
     /// The matches of the statements just before and after.
     next: [Option<Nearby>; 2],
-    /// Matches of surrounding statements that were executed as often, with their scores.
+    /// Matches of surrounding statements that were executed equally often, with their scores.
     shared: Vec<(u32, f32)>,
     own: Option<(u32, f32)>,
 }

@@ -562,7 +562,7 @@ fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     wanted[number] = reach.max(wanted[number]);
 }
 
-/// Removes the item with this number from the wanted set. Returns how far it was wanted.
+/// Removes the item with this number from the wanted set. Returns how far to follow it.
 fn take(wanted: &mut [Reach], number: u32) -> Reach {
     let wanted = wanted.get_mut(number as usize);
     wanted.map(std::mem::take).unwrap_or_default()

@@ -43,7 +43,7 @@ impl Frame {
         *wanted = reach.max(*wanted);
     }
 
-    /// Removes a variable from the wanted variables. Returns how far it was wanted.
+    /// Removes a variable from the wanted variables. Returns how far to follow it.
     #[inline]
     pub fn take(&mut self, variable: u32) -> Reach {
         let Some(wanted) = self.wanted.get_mut(variable as usize) else {

@@ -74,7 +74,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Returns the range of the access, from all accesses of the execution.
+    /// Returns the range of this access, given all accesses of the execution.
     #[inline]
     fn range(self, accesses: &[u64]) -> Option<Range> {
         let at = accesses.len().checked_sub(1 + self.behind as usize)?;
@@ -258,8 +258,8 @@ impl Memo {
                 (Step::Store(_, next), Mattered::Store(_, is_wanted)) => {
                     next[usize::from(is_wanted)]
                 }
-                // Cannot happen, because the same key and the same stores always lead to the same
-                // step.
+                // This cannot happen, because the same key and the same stores always lead to the
+                // same step.
                 _ => return,
             };
             from = Some((at, *first));

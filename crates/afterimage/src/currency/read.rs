@@ -46,7 +46,7 @@ pub struct Nowhere {
 }
 
 impl Nowhere {
-    /// Whether the expression is meaningless, whatever the values are.
+    /// Whether the expression is meaningless, regardless of the values.
     pub fn is_misnomer(&self) -> bool {
         matches!(
             self.why,

@@ -559,7 +559,7 @@ impl<'a> Debugger<'a> {
             for place in changing.places.get(block).into_iter().flatten() {
                 let at = |op| Position::new(time, OpId::from_u32(op));
                 let (mut by, after) = (at(place.by), at(place.after));
-                // A set at the end of a block falls through to the next block.
+                // If the previous block ends by setting the local, that operator changes the value.
                 let ops = self.ops((changing.function, *block));
                 let is_first = ops.is_some_and(|ops| ops.start == place.after);
                 if is_first && time > changing.entered {

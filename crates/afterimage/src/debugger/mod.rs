@@ -51,8 +51,8 @@ pub struct Position {
     /// The operator's number in its function.
     pub op: u32,
     /// The number of inlined calls at the operator that are not entered yet. It is not 0 at a line
-    /// whose only code is that of inlined calls: there, the position is in the function around
-    /// them.
+    /// whose only code belongs to inlined calls. At such a line, the position is in the function
+    /// around these calls.
     pub ahead: u32,
 }
 

@@ -74,8 +74,8 @@ impl<'v> GlobalValues<'v> {
         })
     }
 
-    /// Reads the variables at the next moment, whose number is larger than those before. A variable
-    /// with an unchanged object is only compared, not formatted.
+    /// Reads the variables at the next moment, whose number must be larger than all earlier
+    /// numbers. A variable with an unchanged object is only compared, not formatted.
     pub(super) fn look(&mut self, number: usize, moment: &Moment<'_, '_>) {
         let mut left = MOST;
         let (known, limits, too_large) = (self.known, &self.limits, &mut self.too_large);

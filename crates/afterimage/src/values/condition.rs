@@ -552,7 +552,7 @@ impl<'l, 'a> Look<'l, 'a> {
     pub(crate) fn found(&self, moment: &Moment<'_, '_>, scopes: &FunctionScopes) -> Found {
         let look = |number, with_text| {
             let held = self.held(number, moment, scopes, with_text);
-            // Without memory, a container looks like any structure.
+            // Without memory, a container cannot be distinguished from other structures.
             if moment.contents.is_enough() {
                 let mut reasons = self.reasons.borrow_mut();
                 reasons.seen(number, held.as_ref().err());

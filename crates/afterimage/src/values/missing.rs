@@ -75,7 +75,7 @@ pub fn missing_values(
     let kept = kept_values(session, filters, Beyond::Refused)?;
     let there = match (again, session.epochs()) {
         (true, _) | (false, Err(RecordingError::NoValues)) => {
-            // The index of the values says how far they go.
+            // The index of the values shows which blocks have values.
             let known = recorded_epochs(&session.newest(), session.path()?);
             let adds = if matches!(known, Ok(Some(_))) {
                 Adds::Instead

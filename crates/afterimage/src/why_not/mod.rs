@@ -24,7 +24,7 @@ use crate::why::Way;
 pub struct WhyNotQuery {
     /// The place: `parser.c:42`, `func+0x2a`, `@0x1f3`, or a function.
     pub at: String,
-    /// The moment after which to ask. `None` means the whole run.
+    /// Only executions after this moment count. `None` means the whole run.
     pub after: Option<String>,
     /// The maximum number of moves and computations to follow back from the deciding value.
     pub steps: u64,

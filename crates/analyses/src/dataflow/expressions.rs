@@ -29,7 +29,7 @@ enum Shape {
     Computed(String, Box<[Expression]>),
 }
 
-/// The place where a value is defined anew.
+/// The place where a value is redefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Definition {
     /// The function's entry only.

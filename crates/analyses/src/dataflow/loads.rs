@@ -169,7 +169,7 @@ pub(super) fn read_by(load: &Access) -> Bytes {
     Bytes {
         memory: load.memory,
         address: load.address,
-        // All loads from non-constant addresses look alike.
+        // Callees do not distinguish loads from non-constant addresses.
         bytes: load.address.map_or(0, |_| load.bytes),
     }
 }

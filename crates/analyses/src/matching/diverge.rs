@@ -135,8 +135,8 @@ struct Open {
 /// come first. Within each origin, pairs that are more likely than not to correspond come first.
 /// Ties are in order of time in the second version.
 ///
-/// Candidates are the pairs that agree in at least half of the shorter sequence of values, and
-/// those whose producers correspond. Both runs are followed again, at the same time. They are
+/// Candidates are the pairs that agree in at least half of the shorter sequence of values, and the
+/// pairs whose producers correspond. Both runs are followed again, at the same time. They are
 /// followed more than once if thousands of executions lie between the known executions. Only the
 /// first run reports progress.
 ///

@@ -19,8 +19,7 @@ pub enum Producer {
 }
 
 /// Returns the producers of the first operand in these executions of an operator, with their
-/// counts, most frequent first. Executions outside the part of the run whose values were kept are
-/// left out.
+/// counts, most frequent first. Leaves out executions in parts of the run without stored values.
 ///
 /// # Errors
 /// If the trace is damaged.

@@ -114,8 +114,8 @@ pub(super) struct Coming {
 }
 
 impl Coming {
-    /// Passes each stretch to `pass`, in order, until there are no more stretches or `pass` has
-    /// enough.
+    /// Passes each stretch to `pass`, in order, until there are no more stretches or `pass` wants
+    /// no more.
     pub fn each(self, mut pass: impl FnMut(&Followed) -> Wanted) {
         while let Ok(followed) = self.stretches.recv() {
             if pass(&followed) == Wanted::Enough {

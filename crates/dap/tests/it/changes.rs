@@ -24,7 +24,7 @@ enum Known {
 
 type Values = Vec<(Position, Known)>;
 
-/// Whether two variables are the same, as far as their descriptions tell.
+/// Whether two descriptions appear to belong to the same variable.
 fn is_same(one: &Variable, other: &Variable) -> bool {
     let key = |it: &Variable| (it.name.clone(), it.line, it.inlined, it.scope.clone());
     key(one) == key(other)

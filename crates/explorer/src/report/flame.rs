@@ -12,7 +12,7 @@ use anyhow::Result;
 const DEPTH: usize = 40;
 /// The height of a level, in pixels.
 const HEIGHT: usize = 20;
-/// The minimum share in per cent to draw. Smaller shares would not be visible.
+/// The minimum percentage to draw. Smaller elements would not be visible.
 const SEEN: f64 = 0.1;
 
 /// A function in its context.

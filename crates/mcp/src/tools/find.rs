@@ -124,7 +124,7 @@ impl Arguments {
             ..ConditionQuery::new(condition, at)
         };
         let mut report = asked.answered(|session| session.condition(&query))?;
-        // A range shows all its executions, whatever the limit is.
+        // A range shows all its executions, regardless of the limit.
         report.more += report.instances.len().saturating_sub(ROWS as usize) as u64;
         report.instances.truncate(ROWS as usize);
         let first = report.instances.first().map(|one| {

@@ -85,7 +85,7 @@ impl Question for Arguments {
             values,
         };
         let mut report = asked.answered(|session| session.variable_values(&query))?;
-        // A range shows all its executions, whatever the limit is.
+        // A range shows all its executions, regardless of the limit.
         if let VariableRows::Instances { instances, .. } = &mut report.rows {
             report.more += instances.len().saturating_sub(ROWS as usize) as u64;
             instances.truncate(ROWS as usize);

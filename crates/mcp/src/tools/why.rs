@@ -166,8 +166,9 @@ impl Question for Arguments {
             }
             _ => Vec::new(),
         };
-        // The end of a run depends on the branches and calls that led to it, whatever the chain
-        // follows. A chain without the user's own code may end at a decision of a library.
+        // The end of a run depends on the branches and calls that led to it, regardless of the
+        // value that the chain follows. A chain without the user's own code may end at a decision
+        // of a library.
         starts.extend(kept.iter().flat_map(branches).take(STARTS));
         if behind.is_empty() && !kept.iter().any(|entry| own(&entry)) {
             starts.extend(library_decision(&kept));

@@ -193,7 +193,7 @@ impl Backward<'_> {
         self.bytes.add(range, reach);
     }
 
-    /// Removes the data written by a store from the wanted set. Returns how far it was wanted.
+    /// Removes the data written by a store from the wanted set. Returns how far to follow the data.
     pub(super) fn written(&mut self, access: Access, range: Range) -> Reach {
         let Some(keeping) = &mut self.keeping else {
             return self.bytes.take(range);
