@@ -77,8 +77,8 @@ impl Session {
         Ok(ask()?)
     }
 
-    /// Returns how much more often functions or lines were executed in another run, B, than in this
-    /// one, A. If the programs differ, functions are matched by name.
+    /// Returns how much more often functions or lines were executed in another run (B) than in this
+    /// run (A). If the programs differ, functions are matched by name.
     ///
     /// # Errors
     /// If the end of a run is unknown, there is no such function, or lines of different programs

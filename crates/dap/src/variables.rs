@@ -316,7 +316,8 @@ impl<'a, W: Write + Send + 'static> Debuggee<'_, 'a, W> {
         })
     }
 
-    /// Returns the object that an expression names in a frame, with its size, or why there is none.
+    /// Returns the object to which an expression refers in a frame, with its size, or why there is
+    /// none.
     pub(crate) fn object_named(
         &mut self,
         frame: Option<u64>,

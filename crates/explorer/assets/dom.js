@@ -199,7 +199,7 @@ export function virtual(scroller, height, count, row) {
   };
 }
 
-/** Shows these rows. Rows that are shown already stay, so that the browser does not lay them out and paint them again. @param {HTMLElement} holder @param {HTMLElement[]} rows */
+/** Shows these rows. Rows that are already shown stay, so that the browser does not lay them out and paint them again. @param {HTMLElement} holder @param {HTMLElement[]} rows */
 function update(holder, rows) {
   const old = new Map(Array.from(/** @type {HTMLCollectionOf<HTMLElement>} */ (holder.children), (one) => [one.dataset.index, one]));
   old.delete(undefined);

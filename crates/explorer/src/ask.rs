@@ -47,8 +47,8 @@ pub(crate) enum Lane {
     Counts,
     /// Answers that need the path.
     Path,
-    /// Answers about the output, which follow the run if there are no values, and the list of files
-    /// in a range.
+    /// Answers about the output, for which the run is followed if there are no values, and the list
+    /// of files in a range.
     Output,
     /// Answers that need values.
     Values,

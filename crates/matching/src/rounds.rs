@@ -483,7 +483,7 @@ impl<'m> Rounds<'m> {
         for (&(function, _), vote) in &mut votes {
             let all = all.get(&function).copied().unwrap_or(1.0);
             // Code of several functions may have been inlined, so a third of the votes counts as
-            // much as all.
+            // much as all votes.
             *vote = (3.0 * *vote / all).min(1.0);
         }
         votes

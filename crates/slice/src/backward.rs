@@ -151,8 +151,8 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Whether nothing earlier can be in the slice, because nothing is wanted any more or all
-    /// executions of [`within`](Self::within) are later.
+    /// Whether the slice is complete, because nothing is wanted any more, or because all executions
+    /// of [`within`](Self::within) are later.
     pub fn is_done(&self) -> bool {
         let none = |wanted: &[Reach]| wanted.iter().all(|wanted| wanted.is_none());
         let before = |within: &Instances| within.first().is_none_or(|first| first > self.gone);

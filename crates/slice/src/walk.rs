@@ -284,8 +284,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    /// Sets the label of memory and globals that a criterion names after this many of the node's
-    /// instructions.
+    /// Sets the label of the memory and globals that a criterion specifies after this many of the
+    /// node's instructions.
     fn ask_memory(&mut self, asked: &mut ExecutionQuery, executed: usize, source: D::Label) {
         while let Some(&(behind, of, _)) = asked.memory.last()
             && behind <= executed

@@ -1,5 +1,5 @@
-//! Finds where a variable gets another value during a call, if the variable is not in memory: it is
-//! in locals, on the operand stack, or a constant.
+//! Finds where a variable that is not in memory gets another value during a call. Such a variable
+//! is in locals, on the operand stack, or a constant.
 //!
 //! The value can change only where an operator sets a local, or where the debug information names
 //! another place. These places are known before the run is examined. So only their executions are

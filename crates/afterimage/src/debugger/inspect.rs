@@ -171,7 +171,8 @@ impl<'a> Debugger<'a> {
     }
 
     /// Returns the snapshots near a block. Takes snapshots if none is near. Returns `None` if the
-    /// recording's own snapshots are at least as near, or if it has none or has checkpoints.
+    /// recording's own snapshots are at least as near, or if the recording has no snapshots, or has
+    /// checkpoints.
     pub(super) fn near(&self, time: u64) -> Result<Option<Rc<Snapshots>>> {
         let Some(coarse) = self
             .run

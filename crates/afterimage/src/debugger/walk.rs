@@ -288,8 +288,8 @@ impl<'a> Debugger<'a> {
     /// Goes to the next arrival in an open frame. If `frames` is given, only the first `frames`
     /// frames of the activation at `level` count, and the search ends with this activation.
     ///
-    /// A long sequence of arrivals in other frames of this activation, such as an inlined loop, is
-    /// skipped with the executed paths that have no arrival in the wanted frames.
+    /// To pass a long sequence of arrivals in other frames of this activation, such as an inlined
+    /// loop, skips executed paths without an arrival in the wanted frames.
     fn over(
         &self,
         from: Position,

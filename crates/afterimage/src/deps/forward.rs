@@ -207,7 +207,7 @@ impl Finder<'_, '_> {
     }
 
     /// Returns the dependents of a use. A call, a return or a throw in the guest only passes values
-    /// on, so they are reported where they are used.
+    /// on, so the uses of these values are reported instead.
     fn after_use(
         &self,
         instance: Instance,

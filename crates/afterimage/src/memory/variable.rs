@@ -323,7 +323,7 @@ pub(crate) fn is_local(
 }
 
 /// Finds a global variable at the end of the run, or the object that an expression on a global
-/// variable denotes there.
+/// variable denotes at the end.
 fn global<'a>(
     traced: &Session,
     names: &Names,

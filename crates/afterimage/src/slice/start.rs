@@ -44,7 +44,7 @@ pub struct SliceStart {
 
 impl SliceStart {
     /// Finds the start of a slice. In a thin slice, the operands of the operator that killed the
-    /// program are separate criteria, because a thin slice does not follow an address otherwise.
+    /// program are separate criteria, because a thin slice would not follow an address otherwise.
     pub fn find(scene: &Scene<'_, '_>, about: &SliceAbout, along: SliceAlong) -> Result<Self> {
         match about {
             SliceAbout::Statement { at } => of_statements(scene, at, None),

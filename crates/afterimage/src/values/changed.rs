@@ -74,8 +74,8 @@ pub(super) fn changed(
     Ok(None)
 }
 
-/// Returns the next arrival at another line of the same file, if the activation of an arrival
-/// reaches one before it arrives at the same line again or ends.
+/// Returns the next arrival of the same activation at another line of the same file. Returns `None`
+/// if the activation first ends or arrives at the same line again.
 fn next_line(
     session: &Session,
     source: &SourceMap<'_>,

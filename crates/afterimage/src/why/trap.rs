@@ -72,7 +72,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     };
     let (mut stack, open) = calls(scene.values, time, LOOKED_AT)?;
     // Compilers also keep a stack in memory. A program that exhausts this stack may trap at an
-    // address below 0, which appears as a very large number, or anywhere.
+    // address below 0, which appears as a very large number, or at any other address.
     let is_below = code == Some(TrapCode::MemoryOutOfBounds)
         && operand
             .as_ref()

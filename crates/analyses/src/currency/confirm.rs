@@ -601,8 +601,8 @@ enum Compared {
     Differs(Refusal),
 }
 
-/// Returns the distance between the values of the two runs, if the values are the same up to order.
-/// The distance is 0, except for addresses of moved objects.
+/// Returns the distance between the values of the two runs, if the values are the same apart from
+/// their order. The distance is 0, except for addresses of moved objects.
 fn shift(known: &[(OperatorValue, OperatorValue)]) -> Option<u64> {
     let mut of_b: Vec<OperatorValue> = known.iter().map(|given| given.0).collect();
     let mut of_a: Vec<OperatorValue> = known.iter().map(|given| given.1).collect();

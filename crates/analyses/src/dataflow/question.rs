@@ -17,8 +17,8 @@ use super::scan::scan;
 pub(super) struct OwnEvents {
     /// For each block, the positions of the deciding events, with their sites, in order.
     blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
-    /// For each block that ends with a call through a table, the site that decides if the call
-    /// reaches the host.
+    /// For each block that ends with a call through a table, the site that decides the fact if the
+    /// call reaches the host.
     hosts: FxHashMap<BlockId, Site>,
 }
 

@@ -18,8 +18,7 @@ use afterimage_replay::steps::{Run, StepsError};
 /// The minimum number of executions in a stretch of the second version. A stretch ends at the first
 /// anchor after this number.
 const SHORTEST: usize = 24;
-/// A stretch of the second version that has no anchor at its end ends when it has more executions
-/// than this.
+/// A stretch of the second version ends without an anchor when it has more executions than this.
 const LONGEST: usize = 300;
 /// The number of the first version's executions to keep before a stretch's first anchor and after
 /// its last anchor.

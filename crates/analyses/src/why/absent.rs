@@ -239,8 +239,8 @@ impl<'v, 'a> Absence<'v, 'a> {
         self.after.saturating_sub(1)
     }
 
-    /// Returns the nearest causes why places were not executed, that is, up to ten of the causes at
-    /// the smallest number of steps. Examines each block once.
+    /// Returns the nearest reasons why places were not executed: up to ten of the causes at the
+    /// smallest number of steps. Examines each block once.
     ///
     /// # Errors
     /// If the path cannot be read.

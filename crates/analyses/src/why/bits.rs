@@ -269,7 +269,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the bits of a register that are zero for any operands, because of the operators that
+    /// Returns the bits of a register that are zero for all operands, because of the operators that
     /// computed the register.
     fn zeros(
         &self,

@@ -515,7 +515,8 @@ fn hexadecimal(text: &[u8], at: usize) -> Option<(usize, f64)> {
 /// The characters that may separate groups of three digits.
 const SEPARATORS: [u8; 3] = *b",'_";
 
-/// Returns the end of a number in groups of three digits that begins with a digit at `at`.
+/// Returns the end of a number that begins with the digit at `at` and is written in groups of three
+/// digits.
 fn end_of_groups(text: &[u8], at: usize) -> Option<usize> {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default().iter();

@@ -93,8 +93,8 @@ impl PathSink for EventLog {
     }
 }
 
-/// The rules of a run. They say how unlikely it is to end at any block, in an import, and with a
-/// stack overflow.
+/// The rules of a run. They state how unlikely the run is to end at any block, in an import, and
+/// with a stack overflow.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     pub steps: usize,
