@@ -103,7 +103,7 @@ pub enum Reason {
         "the recording was cut off before its end was written, so exact counts cannot be made; record the program again"
     )]
     NoCounts,
-    /// The earlier run that was to show where counters are cheap cannot be used.
+    /// The earlier run, whose counts show where counters are cheap, cannot be used.
     #[error("--weights {}: {why}", at.display())]
     Weights {
         /// The recording of the earlier run.

@@ -225,5 +225,5 @@ export function sharp(canvas, width, height) {
   return to;
 }
 
-/** Returns a color of the theme. @param {string} name */
+/** Returns a colour of the theme. @param {string} name */
 export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

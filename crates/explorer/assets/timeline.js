@@ -80,7 +80,7 @@ async function find() {
     const key = `${from} ${to} ${code}`;
     if (asked === key) return;
     asked = key;
-    // Calls that are narrower than a pixel are merged with their neighbors, and show their number.
+    // Calls that are narrower than a pixel are merged with their neighbours, and show their number.
     const least = Math.max(1, Math.floor((to - from) / 900));
     const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48, code }, "timeline");
     calls = read(JSON.parse(answer.text), from, to);

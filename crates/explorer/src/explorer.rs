@@ -129,7 +129,7 @@ impl Explorer {
     /// Returns the page's address at a position of the run.
     ///
     /// # Errors
-    /// If the position is not a time, and not a place of the program.
+    /// If the position is neither a time nor a place of the program.
     pub fn url_at(&self, position: &str) -> Result<String> {
         self.shared.desk.check_position(position)?;
         Ok(format!("{}#at={}", self.url(), encoded(position)))

@@ -71,8 +71,8 @@ pub(crate) struct Votes {
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
-/// The score of a certain candidate. All other evidence, such as equal values, adds up to about as
-/// much.
+/// The score of a certain candidate. The scores of all other evidence, such as equal values, have
+/// about the same total.
 const PRIOR: f32 = 3.0;
 /// The maximum number of cells in an alignment's table. Larger regions are skipped.
 const CELLS: usize = 1 << 21;

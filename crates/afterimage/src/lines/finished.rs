@@ -351,7 +351,7 @@ impl Seen {
                 true => before.is_none(),
                 false => facts.was_in_scope,
             };
-            // A line number alone does not name the file, but code of the same function does.
+            // A line number alone does not identify the file, but code of the same function does.
             let is_declared = one.line == Some(finished.number)
                 && one.calls == self.scene.level
                 && !one.parameter

@@ -1,4 +1,4 @@
-//! Finds the operand that took an operator beyond the end of a memory or table.
+//! Finds the operand that made an operator access a memory or table beyond its end.
 
 use afterimage_analyses::why::{Code, State, ValType};
 use afterimage_present::grouped;

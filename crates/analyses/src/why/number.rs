@@ -192,8 +192,8 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
         }
     }
 
-    /// Finds the floating-point number that the functions around the digits worked on, the
-    /// innermost first. A function may make digits by comparing and counting, as Rust's
+    /// Finds the floating-point number that the functions around the digits processed, the
+    /// innermost function first. A function may make digits by comparing and counting, as Rust's
     /// `flt2dec::strategy::dragon` does. The digits are then constants of library code, and no
     /// value leads from them to the number. The number counts only if all of its text was printed:
     /// sign, digits and point. The search ends at the first code outside libraries.

@@ -85,7 +85,7 @@ fn what_comes_from_before_a_loop_takes_no_more_queries_in_a_longer_loop() {
     assert_eq!(times.to_string(), "4:400000:4");
 }
 
-/// Block 1 assigns X twice, and the optimizer moves the second assignment to block 2. Is X current
+/// Block 1 assigns X twice, and the optimiser moves the second assignment to block 2. Is X current
 /// at a breakpoint in block 3? The value is current if the same definition would reach the
 /// breakpoint in the unoptimised program.
 #[test]
