@@ -246,8 +246,7 @@ features! {
     /// The share of the second statement's executions for which the first was executed between the
     /// partners of the previous and the next execution.
     StretchWithin = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, -1.59, -1.02, -1.18, -0.61, -0.56, -0.35],
-    /// The share of the second statement's executions for which the first was executed with the
-    /// same value between the partners of the previous and the next execution.
+    /// Like `StretchWithin`, but counts only executions of the first statement with the same value.
     StretchWithinSame = [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.63, 0.73, 0.47, 0.37, 0.05, 0.86],
     /// The proximity of the first statement to the place between the partners of the previous and
     /// the next execution. It is one half if the statement is eight executions away.

@@ -12,7 +12,7 @@ use afterimage_replay::values::{Executions, Origin, RecordedValues, ValuesError,
 pub enum Producer {
     /// An operator computed or read the operand.
     Operator(FuncId, OpId),
-    /// The operand is a constant, or a variable that nothing wrote.
+    /// The operand is a constant, or a variable that was never written.
     Constant,
     /// The host passed the operand as an argument or result.
     Host,

@@ -48,7 +48,7 @@ pub enum End {
         /// The operator of the constant.
         op: OpId,
     },
-    /// A local that nothing wrote, so it is zero or null.
+    /// A local that was never written, so it is zero or null.
     Zero,
     /// The host passed the value to the activation that begins with this execution.
     Argument {
