@@ -61,7 +61,7 @@ impl AddressesQuery {
     /// Writes the accesses if a few stretches of the run suffice. Otherwise returns `false`.
     ///
     /// # Errors
-    /// As for [`write`](Self::write).
+    /// Returns the same errors as [`write`](Self::write).
     pub fn write_early(&self, session: &Session, to: &Rows<'_>) -> Result<bool> {
         let written = of_stretches(session, &self.at, self.instances.as_deref(), |found| {
             self.listed(found, to)
@@ -72,8 +72,8 @@ impl AddressesQuery {
     /// Writes the accesses. The path must exist.
     ///
     /// # Errors
-    /// If there are no accesses at the place, the run cannot be followed, or the rows cannot be
-    /// written.
+    /// Returns an error if there are no accesses at the place, the run cannot be followed, or the
+    /// rows cannot be written.
     pub fn write(&self, session: &Session, to: &Rows<'_>) -> Result<()> {
         with_names(session, |program| {
             let found = Accesses::find(program, &self.at, self.instances.as_deref())?;
@@ -143,7 +143,8 @@ pub(crate) fn summed(
 /// The path must exist.
 ///
 /// # Errors
-/// If there are no loads or stores, the run cannot be followed, or the rows cannot be written.
+/// Returns an error if there are no loads or stores, the run cannot be followed, or the rows cannot
+/// be written.
 pub fn write_address_stats(session: &Session, at: Option<&str>, to: &Rows<'_>) -> Result<()> {
     with_names(session, |program| {
         let (stats, scene) = (sum_up(program, at)?, program.scene(to.style));
@@ -159,7 +160,7 @@ pub fn write_address_stats(session: &Session, at: Option<&str>, to: &Rows<'_>) -
 /// Writes all addresses that the program accessed. The path must exist.
 ///
 /// # Errors
-/// If the run cannot be followed, or the rows cannot be written.
+/// Returns an error if the run cannot be followed, or the rows cannot be written.
 pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
     with_names(session, |program| {
         let scene = program.scene(to.style);
@@ -182,7 +183,7 @@ pub fn write_accessed(session: &Session, to: &Rows<'_>) -> Result<()> {
 /// Returns `None` if there are too many executions, or they need too many stretches.
 ///
 /// # Errors
-/// If there are no such executions, the recording is damaged, or `ask` fails.
+/// Returns an error if there are no such executions, the recording is damaged, or `ask` fails.
 fn of_stretches<R>(
     session: &Session,
     at: &str,
@@ -277,8 +278,8 @@ impl<'t, 'a> Accesses<'t, 'a> {
     /// Finds the loads and stores at a place.
     ///
     /// # Errors
-    /// If there are no loads or stores at the place, or if both the place and `instances` select
-    /// executions.
+    /// Returns an error if there are no loads or stores at the place, or if both the place and
+    /// `instances` select executions.
     pub fn find(program: NamedProgram<'a>, at: &'t str, instances: Option<&str>) -> Result<Self> {
         let resolved = program.resolver().location(at)?;
         let sites = sites(program, at, &resolved.place)?;
@@ -302,7 +303,8 @@ impl<'t, 'a> Accesses<'t, 'a> {
     /// Passes an iterator over the executions to `ask`.
     ///
     /// # Errors
-    /// If there are no such executions, the run cannot be followed, or `ask` fails.
+    /// Returns an error if there are no such executions, the run cannot be followed, or `ask`
+    /// fails.
     pub fn each<R>(&self, ask: impl FnOnce(&mut NextAccess<'_>) -> Result<R>) -> Result<R> {
         let traced = self.program.session;
         let chosen = Chosen::of(traced, self.at, &self.sites, &self.which)?;

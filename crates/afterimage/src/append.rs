@@ -19,7 +19,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// process has added data since the file was opened as `seen`, because it may be the same data.
 ///
 /// # Errors
-/// If the file cannot be written, is a different file from `seen`, or is still being recorded.
+/// Returns an error if the file cannot be written, is a different file from `seen`, or is still
+/// being recorded.
 pub fn append_to(
     at: &Path,
     seen: &TraceFile,

@@ -30,7 +30,7 @@ impl CallsQuery {
 /// path.
 ///
 /// # Errors
-/// If there is no path, it is damaged, or `show` fails.
+/// Returns an error if there is no path, it is damaged, or `show` fails.
 pub fn show_calls<R>(
     program: NamedProgram<'_>,
     only: Option<FuncId>,
@@ -59,7 +59,7 @@ pub fn show_calls<R>(
 /// Shows one call to a function. Needs the path.
 ///
 /// # Errors
-/// If there is no such call, there is no path, it is damaged, or `show` fails.
+/// Returns an error if there is no such call, there is no path, it is damaged, or `show` fails.
 pub fn show_call<R>(
     program: NamedProgram<'_>,
     function: FuncId,

@@ -23,7 +23,7 @@ pub enum Needs {
 /// Does not check moments, because that needs the path.
 ///
 /// # Errors
-/// If a place is not in the program.
+/// Returns an error if a place is not in the program.
 pub fn places<'t>(
     session: &Session,
     needs: Needs,
@@ -54,7 +54,7 @@ pub fn places<'t>(
 /// Suggests another question.
 ///
 /// # Errors
-/// If nothing killed the program, or the data about the end of the run is damaged.
+/// Returns an error if nothing killed the program, or the data about the end of the run is damaged.
 pub fn killed(session: &Session, instead: &str) -> Result<()> {
     let file = session.at();
     let end = session.file().end();
@@ -77,7 +77,8 @@ pub fn killed(session: &Session, instead: &str) -> Result<()> {
 /// Refuses a run that did not fail. Suggests a value of this run to explain instead.
 ///
 /// # Errors
-/// If the program succeeded or was stopped from outside, or the recording is damaged.
+/// Returns an error if the program succeeded or was stopped from outside, or the recording is
+/// damaged.
 pub fn failed(session: &Session) -> Result<()> {
     let file = session.at();
     let end = session.file().end();

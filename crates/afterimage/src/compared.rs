@@ -12,7 +12,8 @@ impl ProfileQuery {
     /// Refuses comparisons that are not supported, or not supported in this format.
     ///
     /// # Errors
-    /// If the comparison is not of functions or lines, or the format does not support it.
+    /// Returns an error if the comparison is not of functions or lines, or the format does not
+    /// support it.
     pub fn refuse_comparison(&self, format: Format) -> Result<()> {
         if !matches!(self.by, By::Function | By::Line) {
             bail!("--compare works for functions and lines: choose --by function or --by line");
@@ -32,7 +33,8 @@ impl ProfileQuery {
 /// of different programs, because the same line number may mean different code.
 ///
 /// # Errors
-/// If there is no such function, the programs have nothing in common, or `ask` fails.
+/// Returns an error if there is no such function, the programs have nothing in common, or `ask`
+/// fails.
 pub fn compare<R>(
     [a, b]: [&Counted; 2],
     query: &ProfileQuery,

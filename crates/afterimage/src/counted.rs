@@ -80,7 +80,7 @@ impl ProfileQuery {
     /// Resolves the functions and the order of the query.
     ///
     /// # Errors
-    /// If the program has no such function.
+    /// Returns an error if the program has no such function.
     pub fn options(&self, profiled: &Profiled<'_>) -> Result<Options> {
         Ok(Options {
             by: self.by,
@@ -112,7 +112,7 @@ impl ProfileQuery {
 /// options, and whether each is set.
 ///
 /// # Errors
-/// If an option is set that would have no effect.
+/// Returns an error if an option is set that would have no effect.
 pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, bool)]) -> Result<()> {
     match format {
         Format::Text => {}
@@ -133,7 +133,7 @@ pub fn refuse_without_effect(format: Format, annotate: bool, given: &[(&str, boo
 /// Returns the recordings on a command line. All arguments must be recordings.
 ///
 /// # Errors
-/// If one of the arguments is not a recording.
+/// Returns an error if one of the arguments is not a recording.
 pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a Path>> {
     let mut all = vec![first];
     for text in others {
@@ -155,7 +155,7 @@ pub fn recordings<'a>(first: &'a Path, others: &'a [String]) -> Result<Vec<&'a P
 /// Refuses an argument for a guest if no guest will run.
 ///
 /// # Errors
-/// If there is such an argument.
+/// Returns an error if there is such an argument.
 pub fn nothing_runs(why: &str, argument: Option<&String>) -> Result<()> {
     match argument {
         Some(argument) => {
@@ -190,7 +190,7 @@ impl Counted {
     /// not contain them. `name` is the recording's name in messages.
     ///
     /// # Errors
-    /// If the run cannot be executed again, or its end is unknown.
+    /// Returns an error if the run cannot be executed again, or its end is unknown.
     pub fn of(session: &Session, name: &Path, counting: Option<&Counting<'_>>) -> Result<Self> {
         let failed = |why| SessionError {
             at: name.to_owned(),
@@ -246,7 +246,8 @@ impl Counted {
     /// or if the source will be annotated. Builds the path of the run if it does not exist yet.
     ///
     /// # Errors
-    /// If the run has no such range, or the query asks for counts that a range does not have.
+    /// Returns an error if the run has no such range, or the query asks for counts that a range
+    /// does not have.
     pub fn in_range(
         mut self,
         session: &Session,
@@ -276,7 +277,7 @@ impl Counted {
     /// cost of the lines that `whole` selects, including the library code that they call.
     ///
     /// # Errors
-    /// As for [`of`](Self::of) and [`add`](Self::add).
+    /// Returns the same errors as [`of`](Self::of) and [`add`](Self::add).
     pub fn of_all<'p>(
         recordings: impl IntoIterator<Item = &'p Path>,
         open: impl Fn(&Path) -> Result<Session>,
@@ -305,7 +306,8 @@ impl Counted {
     /// Reads the counts left by an instrumented module.
     ///
     /// # Errors
-    /// If the program or dump does not exist, or the dump belongs to another module.
+    /// Returns an error if the program or dump does not exist, or the dump belongs to another
+    /// module.
     pub fn of_dump(dump: &Path, program: &Path, paths: SourcePaths) -> Result<Self> {
         let loaded = files::program(program)?;
         let read = read_dump(dump, files::open(dump)?, program, &loaded)?;
@@ -326,7 +328,7 @@ impl Counted {
     /// Adds the counts of other runs of the same program.
     ///
     /// # Errors
-    /// If they belong to another program, or a sum exceeds 64 bits.
+    /// Returns an error if they belong to another program, or a sum exceeds 64 bits.
     pub fn add(&mut self, other: Self) -> Result<()> {
         let place = || other.name.display().to_string();
         if !self.is_same_program(&other) {
@@ -370,7 +372,7 @@ impl Counted {
     /// about unreadable debug information.
     ///
     /// # Errors
-    /// If the counts contradict each other, or `ask` fails.
+    /// Returns an error if the counts contradict each other, or `ask` fails.
     pub fn ask<R>(
         &self,
         monitor: &dyn Monitor,
@@ -409,7 +411,7 @@ impl Profiled<'_> {
     /// Refuses a glob that selects no source file of the program.
     ///
     /// # Errors
-    /// If the glob selects no source file.
+    /// Returns an error if the glob selects no source file.
     pub fn check_code(&self, code: &CodeFilter) -> Result<()> {
         check_code(self.source, code)
     }
@@ -436,7 +438,7 @@ impl Profiled<'_> {
     /// Refuses a format that cannot contain a note, if the counts are not exact.
     ///
     /// # Errors
-    /// If the counts are not exact and the format cannot contain a note.
+    /// Returns an error if the counts are not exact and the format cannot contain a note.
     pub fn refuse_format(&self, format: Format) -> Result<()> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),

@@ -40,7 +40,7 @@ impl Answer {
     /// Passes the answer in displayable form to `ask`.
     ///
     /// # Errors
-    /// If `ask` fails.
+    /// Returns an error if `ask` fails.
     pub fn shown<R>(
         self,
         query: &DataflowQuery,
@@ -67,7 +67,7 @@ impl DataflowQuery {
     /// Checks the form of the question.
     ///
     /// # Errors
-    /// If the fact has no known form.
+    /// Returns an error if the fact has no known form.
     pub fn check(&self) -> Result<()> {
         Written::read(&self.fact).map(drop)
     }
@@ -76,7 +76,8 @@ impl DataflowQuery {
     /// applies.
     ///
     /// # Errors
-    /// If the fact has no known form, does not apply at its place, or the recording is damaged.
+    /// Returns an error if the fact has no known form, does not apply at its place, or the
+    /// recording is damaged.
     pub fn answer(&self, program: NamedProgram<'_>) -> Result<Answer> {
         let written = &Written::read(&self.fact)?;
         let loaded = program.session.module();
@@ -253,7 +254,7 @@ const AT_ONCE: usize = 8;
 /// Collects the path traces and calls of a run. Returns `None` if the end of the run is unknown.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn run_calls(traced: &Session) -> Result<Option<RunCalls>> {
     let Some(end) = traced.file().end()? else {
         return Ok(None);

@@ -23,8 +23,8 @@ pub enum Replaces {
 /// Writes a report through a buffer.
 ///
 /// # Errors
-/// If writing fails. This error names the destination, and takes precedence over an error of the
-/// report itself.
+/// Returns an error if writing fails. This error names the destination, and takes precedence over
+/// an error of the report itself.
 pub fn fill<W: Write>(
     to: W,
     content: Content,
@@ -81,7 +81,7 @@ impl<W: Write> Write for Watched<W> {
 /// until then.
 ///
 /// # Errors
-/// If the file cannot be written, or must not be replaced.
+/// Returns an error if the file cannot be written, or must not be replaced.
 pub fn to_file(
     path: &Path,
     replaces: Replaces,

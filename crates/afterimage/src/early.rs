@@ -45,7 +45,7 @@ pub(crate) struct Early<'a> {
 /// Returns `None` for other recordings.
 ///
 /// # Errors
-/// If the recording is damaged, or `ask` fails.
+/// Returns an error if the recording is damaged, or `ask` fails.
 pub(crate) fn early<T>(
     session: &Session,
     ask: impl FnOnce(&Early<'_>) -> Result<Option<T>>,
@@ -80,7 +80,7 @@ impl Early<'_> {
     /// does not say where they begin.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn path(&self) -> Result<&RecordedPath> {
         if let Some(known) = self.path.get() {
             return Ok(known);
@@ -92,7 +92,7 @@ impl Early<'_> {
     /// Like [`path`](Self::path), but the caller keeps the path.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn make_path(&self) -> Result<RecordedPath> {
         let module = self.session.module();
         let directory = stretches_of_path(self.file)?.map(|found| found.directory);
@@ -109,7 +109,7 @@ impl Early<'_> {
     /// first block. For the other parts of the run, the path has only the number of blocks.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn stretch_to(&self, last: u64) -> Result<(RecordedPath, u64)> {
         let number = self.snapshots.at(last.saturating_sub(1));
         let first = number.map_or(0, |number| self.snapshots.times()[number]) + 1;
@@ -121,7 +121,7 @@ impl Early<'_> {
     /// Passes the run with this path to `ask`, to be followed from its snapshots.
     ///
     /// # Errors
-    /// If the file is damaged, or `ask` fails.
+    /// Returns an error if the file is damaged, or `ask` fails.
     pub fn on<T>(
         &self,
         path: impl Into<Arc<RecordedPath>>,
@@ -139,7 +139,7 @@ impl Early<'_> {
     /// Finds the arguments of the activation that began with a block.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn arguments(&self, bodies: &Bodies<'_>, entered: u64) -> Result<Option<Box<[Bits]>>> {
         let (path, _) = self.stretch_to(entered)?;
         let start = Activation::on_path(&path, bodies, entered, None)?
@@ -162,7 +162,7 @@ impl Early<'_> {
     /// operator in it.
     ///
     /// # Errors
-    /// If the file is damaged.
+    /// Returns an error if the file is damaged.
     pub fn variable_before(
         &self,
         bodies: &Bodies<'_>,
@@ -226,7 +226,7 @@ const LONG: u64 = 1 << 14;
 /// Whether a run has at least [`LONG`] polls.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub(crate) fn is_long(session: &Session) -> Result<bool> {
     let file = session.newest();
     let clock = file.end()?.and_then(|end| end.clock);
@@ -237,7 +237,7 @@ pub(crate) fn is_long(session: &Session) -> Result<bool> {
 /// Builds at most one of every `share` stretches, or all needed stretches if `share` is 0.
 ///
 /// # Errors
-/// If the run cannot be executed again, or the recording is damaged.
+/// Returns an error if the run cannot be executed again, or the recording is damaged.
 pub(crate) fn stretched(session: &Session, share: usize) -> Result<Option<Recording>> {
     let file = session.newest();
     if file.last(Kind::STRETCHES).is_none() {
@@ -333,7 +333,7 @@ pub enum Snapshotting {
 /// not have written its path to the file.
 ///
 /// # Errors
-/// If the recording is damaged, or the file cannot be written.
+/// Returns an error if the recording is damaged, or the file cannot be written.
 pub(crate) fn ensure_snapshots(session: &Session, how: Snapshotting) -> Result<Option<Snapshots>> {
     let append = |file: &TraceFile| {
         let lost = "the snapshots cannot be added to the recording";
@@ -407,7 +407,7 @@ const NEAR: Spacing = Spacing::Time {
 /// off, for unsupported programs, or if nothing can be added to the file.
 ///
 /// # Errors
-/// If the run cannot be executed again, or the recording is damaged.
+/// Returns an error if the run cannot be executed again, or the recording is damaged.
 pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
     ensure_spaced(session, SPACING)
 }
@@ -416,7 +416,7 @@ pub(crate) fn ensure_for_questions(session: &Session) -> Result<()> {
 /// together.
 ///
 /// # Errors
-/// As for [`ensure_for_questions`].
+/// Returns the same errors as [`ensure_for_questions`].
 pub(crate) fn ensure_for_stepping(session: &Session) -> Result<()> {
     ensure_spaced(session, NEAR)
 }
@@ -508,7 +508,7 @@ const ROOM: usize = 1 << 28;
 /// question uses the snapshots in these cases.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub(crate) fn verify_snapshots(
     at: &Path,
     file: &TraceFile,
@@ -594,7 +594,7 @@ impl Failure {
     /// Reports the failure.
     ///
     /// # Errors
-    /// If there was a failure.
+    /// Returns an error if there was a failure.
     pub fn report(&self) -> Result<()> {
         match self.0.take() {
             Some(error) => Err(error),

@@ -50,7 +50,7 @@ const STACK: usize = 64;
 /// exist.
 ///
 /// # Errors
-/// If the recording is damaged, or `ask` fails.
+/// Returns an error if the recording is damaged, or `ask` fails.
 pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
     let source = traced.source_map();
     let names = traced.module().names(source);
@@ -63,7 +63,7 @@ pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R
 /// the line tables in the meantime.
 ///
 /// # Errors
-/// As for [`explain`], and if `build` fails.
+/// Returns the same errors as [`explain`], and an error if `build` fails.
 pub fn explain_with<R>(
     session: &Session,
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
@@ -86,7 +86,7 @@ pub fn explain_with<R>(
 /// Like [`explain`], for two recordings.
 ///
 /// # Errors
-/// As for [`explain`].
+/// Returns the same errors as [`explain`].
 pub fn explain_both<R>(
     [a, b]: [&Session; 2],
     ask: impl for<'s, 'a> FnOnce([&Scene<'s, 'a>; 2]) -> Result<R>,
@@ -104,7 +104,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// Opens a scene.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn new(
         (traced, names, source): (&'a Session, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
         values: &'s RecordedValues<'a>,
@@ -269,7 +269,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// Whether an operator is in library code, regardless of the code that the user wants to see.
     ///
     /// # Errors
-    /// If the module's bytes do not match the program.
+    /// Returns an error if the module's bytes do not match the program.
     pub fn is_library(&self, function: FuncId, op: OpId) -> Result<bool, ProfileError> {
         let mine = || Folded::new(self.source(), &CodeFilter::Mine);
         let mine = self.mine.get_or_init(mine);

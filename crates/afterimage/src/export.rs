@@ -117,8 +117,8 @@ impl ExportQuery {
     /// Writes the calls. The path must exist.
     ///
     /// # Errors
-    /// If the run has no such stretch, the format cannot hold all the calls, or they cannot be
-    /// written.
+    /// Returns an error if the run has no such stretch, the format cannot hold all the calls, or
+    /// they cannot be written.
     pub fn write(&self, session: &Session, output: &dyn Output) -> Result<()> {
         let path = session.path()?;
         if path.length() == 0 {

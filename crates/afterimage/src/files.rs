@@ -56,7 +56,7 @@ pub enum Kind {
 /// Opens a file for reading. Refuses a pipe or a device.
 ///
 /// # Errors
-/// If the path does not exist, is not a file, or cannot be read.
+/// Returns an error if the path does not exist, is not a file, or cannot be read.
 pub fn open(path: &Path) -> Result<std::fs::File> {
     // If the file is a pipe, do not wait for its writer.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
@@ -81,7 +81,7 @@ pub fn open(path: &Path) -> Result<std::fs::File> {
 /// Returns the kind of a file. Its first bytes or its name identify a recording.
 ///
 /// # Errors
-/// As for [`open`].
+/// Returns the same errors as [`open`].
 pub fn kind(path: &Path) -> Result<Kind> {
     let mut start = Vec::with_capacity(LABEL.len());
     let read = open(path)?.take(LABEL.len() as u64).read_to_end(&mut start);
@@ -102,7 +102,7 @@ pub fn are_same(a: &Path, b: &Path) -> bool {
 /// Reads a program, or the program in a recording.
 ///
 /// # Errors
-/// As for [`program`] and [`recording`].
+/// Returns the same errors as [`program`] and [`recording`].
 pub fn program_of(path: &Path) -> Result<Loaded> {
     match kind(path)? {
         Kind::Program => program(path),
@@ -116,7 +116,7 @@ const LARGEST_PROGRAM: u64 = 1 << 30;
 /// Reads a module in binary or text form.
 ///
 /// # Errors
-/// As for [`open`], or if the file is not a module.
+/// Returns the same errors as [`open`], or if the file is not a module.
 pub fn program(path: &Path) -> Result<Loaded> {
     let mut bytes = Vec::new();
     open(path)?
@@ -148,7 +148,7 @@ pub fn program(path: &Path) -> Result<Loaded> {
 /// Opens a recording.
 ///
 /// # Errors
-/// As for [`open`], or if the file is not a recording or is damaged.
+/// Returns the same errors as [`open`], or if the file is not a recording or is damaged.
 pub fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
@@ -181,7 +181,7 @@ pub fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
 /// added to it.
 ///
 /// # Errors
-/// If another process is still making the recording, or it cannot be opened.
+/// Returns an error if another process is still making the recording, or it cannot be opened.
 pub fn ended(path: &Path) -> Result<()> {
     is_over(path, &recording(path)?)
 }
@@ -189,7 +189,7 @@ pub fn ended(path: &Path) -> Result<()> {
 /// Like [`ended`], for an open recording.
 ///
 /// # Errors
-/// If another process is still making the recording.
+/// Returns an error if another process is still making the recording.
 pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(
@@ -204,7 +204,7 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
 /// Returns the program inside a recording.
 ///
 /// # Errors
-/// If the recording contains no program, or is damaged.
+/// Returns an error if the recording contains no program, or is damaged.
 pub fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
     let bytes = file.module().map_err(|error| match error {
         TraceError::Missing(Section::MODULE) | TraceError::Cut(Section::MODULE) if file.state().is_none() => anyhow!(

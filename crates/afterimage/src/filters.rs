@@ -54,7 +54,7 @@ impl Filters {
     /// the run was at a place.
     ///
     /// # Errors
-    /// If the program has no such function or place, or nothing is left.
+    /// Returns an error if the program has no such function or place, or nothing is left.
     pub fn values(
         &self,
         names: &Names,
@@ -107,7 +107,7 @@ impl Filters {
     /// Returns the functions whose values are not kept.
     ///
     /// # Errors
-    /// If the program has no such function, or all functions are left out.
+    /// Returns an error if the program has no such function, or all functions are left out.
     pub fn functions(
         &self,
         names: &Names,
@@ -139,7 +139,8 @@ impl Filters {
     /// before the run. In that case, a window that depends on the length is only checked.
     ///
     /// # Errors
-    /// If the program has no such function or place, the run has no such time, or `length` fails.
+    /// Returns an error if the program has no such function or place, the run has no such time, or
+    /// `length` fails.
     pub fn path<'a>(
         &self,
         names: &'a Names,

@@ -24,7 +24,7 @@ impl Grants<'_> {
     /// Makes the command for the recorder.
     ///
     /// # Errors
-    /// If a folder, a variable or the file does not exist.
+    /// Returns an error if a folder, a variable or the file does not exist.
     pub fn command(&self, program: &Path, args: &[String]) -> Result<Command> {
         let env = self.env.iter().map(|text| variable(text));
         let dirs = self.dirs.iter().map(|text| folder(text));

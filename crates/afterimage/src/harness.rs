@@ -18,7 +18,7 @@ pub const TIMED_OUT: i32 = 124;
 /// Whether a program is a Rust test program.
 ///
 /// # Errors
-/// If the program cannot be read.
+/// Returns an error if the program cannot be read.
 pub fn is_libtest(program: &Path, monitor: &dyn Monitor) -> Result<bool> {
     let loaded = files::program(program)?;
     let source = loaded.source_map(monitor);
@@ -56,7 +56,7 @@ impl Harness<'_> {
     /// `false` if a test failed.
     ///
     /// # Errors
-    /// If the arguments are unknown, or nothing can be recorded or printed.
+    /// Returns an error if the arguments are unknown, or nothing can be recorded or printed.
     pub fn run(&self, args: &[String]) -> Result<bool> {
         let begun = Instant::now();
         let asked = HarnessArguments::of(args).map_err(Error::msg)?;

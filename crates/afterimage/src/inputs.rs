@@ -17,7 +17,7 @@ use crate::text::pasted;
 /// `whatever` completes the message, which ends with "not from what {whatever}".
 ///
 /// # Errors
-/// If a log is damaged.
+/// Returns an error if a log is damaged.
 pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()> {
     let others = different_options(runs)?;
     let remark = |text: String| {
@@ -52,7 +52,7 @@ pub fn remark_different_inputs(runs: [&Session; 2], whatever: &str) -> Result<()
 /// in other input.
 ///
 /// # Errors
-/// If a log is damaged.
+/// Returns an error if a log is damaged.
 pub fn remark_random_numbers(runs: [&Session; 2]) -> Result<()> {
     let (_, other) = first_different_inputs(runs)?;
     let besides = match other {
@@ -69,7 +69,7 @@ pub fn remark_random_numbers(runs: [&Session; 2]) -> Result<()> {
 /// Describes how two runs ended, if they ended differently.
 ///
 /// # Errors
-/// If an ending is damaged.
+/// Returns an error if an ending is damaged.
 pub fn endings(runs: [&Session; 2]) -> Result<Option<[DiffEnding; 2]>> {
     let [a, b] = [ending(runs[0])?, ending(runs[1])?];
     Ok((a.text != b.text).then_some([a, b]))

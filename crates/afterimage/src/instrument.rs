@@ -41,7 +41,7 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
 /// Describes the counters of one function for display.
 ///
 /// # Errors
-/// If the module cannot have counters.
+/// Returns an error if the module cannot have counters.
 pub fn counters(module: &Module, function: FuncId, mode: Mode) -> Result<Vec<CfgCounter>> {
     let plan = plan(&module.program, &PlanOptions::new(mode))?;
     let index = function.as_u32() as usize - module.program.imports.len();
@@ -83,7 +83,7 @@ pub struct Instrumented {
 /// even during a host call, or after a host call that exits.
 ///
 /// # Errors
-/// If there is no such placement, or the module exceeds the limits of engines.
+/// Returns an error if there is no such placement, or the module exceeds the limits of engines.
 pub fn instrument(module: &Module, mode: Mode, standalone: bool) -> Result<Instrumented> {
     let mode = match mode {
         Mode::Quick => QUICK,
@@ -127,7 +127,7 @@ const LARGEST_DUMP: u64 = 1 << 31;
 /// module's name.
 ///
 /// # Errors
-/// If the file is not a dump, or belongs to another module.
+/// Returns an error if the file is not a dump, or belongs to another module.
 pub fn read_dump(
     path: &Path,
     dump: impl Read,

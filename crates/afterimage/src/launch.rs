@@ -118,7 +118,7 @@ fn place(error: &RecordError, loaded: &Loaded, out: &TraceWriter) -> String {
 /// Creates the file of a recording.
 ///
 /// # Errors
-/// If the file exists and must be kept, or cannot be created.
+/// Returns an error if the file exists and must be kept, or cannot be created.
 pub fn create(path: &Path, existing: Existing) -> Result<TraceWriter> {
     TraceWriter::create(path, existing).map_err(|error| {
         let path = path.display();

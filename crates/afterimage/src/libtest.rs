@@ -32,7 +32,7 @@ impl HarnessArguments {
     /// Separates options that select tests from options for the output.
     ///
     /// # Errors
-    /// If only libtest itself can write the requested form of output.
+    /// Returns an error if only libtest itself can write the requested form of output.
     pub fn of(args: &[String]) -> Result<Self, String> {
         let mut asked = Self::default();
         let mut args = args.iter();

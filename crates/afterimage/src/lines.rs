@@ -87,7 +87,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     /// Finds the requested lines, or only the `last` of them.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub(crate) fn new(
         (program, positions): (NamedProgram<'p>, &'l Positions<'p, FileSegments>),
         run: Run<'l, FileSegments>,
@@ -146,7 +146,7 @@ impl<'l, 'p> Lines<'l, 'p> {
     /// Returns the next line, or `None` at the end. Looks for at most `most` lines at once.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub(crate) fn next(&mut self, most: usize) -> Result<Option<LineEntry>> {
         if let Some(entry) = self.found.pop_front() {
             return Ok(Some(entry));
@@ -442,7 +442,7 @@ impl<'l, 'p> Lines<'l, 'p> {
 /// Refuses a program without lines.
 ///
 /// # Errors
-/// If the program has no line table.
+/// Returns an error if the program has no line table.
 pub(crate) fn check(source: &SourceMap<'_>) -> Result<()> {
     if source.rows().is_empty() {
         bail!("--level line: {}", source.missing());

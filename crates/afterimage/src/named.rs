@@ -27,7 +27,7 @@ pub struct NamedProgram<'a> {
 /// Reads the names and lines of a recorded program, and passes them to `ask`.
 ///
 /// # Errors
-/// If `ask` fails.
+/// Returns an error if `ask` fails.
 pub fn with_names<R>(
     session: &Session,
     ask: impl FnOnce(NamedProgram<'_>) -> Result<R>,
@@ -99,7 +99,7 @@ impl<'a> NamedProgram<'a> {
     /// Returns the operator at an offset of the original module, in the function executed at a time.
     ///
     /// # Errors
-    /// If the function has no such operator.
+    /// Returns an error if the function has no such operator.
     pub(crate) fn operator_at(
         &self,
         function: FuncId,
@@ -121,7 +121,7 @@ impl<'a> NamedProgram<'a> {
     /// Returns a resolver of positions in the run.
     ///
     /// # Errors
-    /// If there is no path, or the path or the end of the run is damaged.
+    /// Returns an error if there is no path, or the path or the end of the run is damaged.
     pub fn positions(&self) -> Result<Positions<'a, FileSegments>, RecordingError> {
         self.session.positions(self.names, self.source)
     }
@@ -149,7 +149,7 @@ impl<'a> NamedProgram<'a> {
     /// Finds a defined function by the name that a user gives.
     ///
     /// # Errors
-    /// If there is no such function.
+    /// Returns an error if there is no such function.
     pub fn function(&self, text: &str) -> Result<FuncId> {
         let found = self.names.find(text, self.source);
         if let Err(

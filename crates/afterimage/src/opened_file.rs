@@ -21,7 +21,7 @@ impl OpenedFile {
     /// Examines a file.
     ///
     /// # Errors
-    /// If the file does not exist.
+    /// Returns an error if the file does not exist.
     pub fn of(at: &Path) -> io::Result<Self> {
         let data = fs::metadata(at)?;
         Ok(Self {

@@ -269,7 +269,7 @@ pub fn numbering(path: &RecordedPath) -> Numbering {
 /// of calls in the run.
 ///
 /// # Errors
-/// If there is no such call, or the path is damaged.
+/// Returns an error if there is no such call, or the path is damaged.
 pub fn which_call(
     path: &RecordedPath,
     function: FuncId,
@@ -301,7 +301,7 @@ pub enum GraphOf {
 /// Builds the dynamic control-flow graph of a named function.
 ///
 /// # Errors
-/// If there is no such call or trace, or the path is damaged.
+/// Returns an error if there is no such call or trace, or the path is damaged.
 pub fn dynamic_graph(
     path: &RecordedPath,
     (function, name): (FuncId, &str),

@@ -74,7 +74,8 @@ impl PathsQuery {
     /// and then builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If the function or block does not exist, if the recording is damaged, or if `ask` fails.
+    /// Returns an error if the function or block does not exist, if the recording is damaged, or if
+    /// `ask` fails.
     pub fn answer<R>(
         &self,
         session: &Session,

@@ -52,8 +52,8 @@ impl Session {
     /// and the runs of `others` together. Executes a run again if its recording has no counts yet.
     ///
     /// # Errors
-    /// If the recordings are of several programs, the end of a run is unknown, or there is no such
-    /// function.
+    /// Returns an error if the recordings are of several programs, the end of a run is unknown, or
+    /// there is no such function.
     pub fn execution_counts(
         &self,
         others: &[&Self],
@@ -81,8 +81,8 @@ impl Session {
     /// run (A). If the programs differ, functions are matched by name.
     ///
     /// # Errors
-    /// If the end of a run is unknown, there is no such function, or lines of different programs
-    /// are to be compared.
+    /// Returns an error if the end of a run is unknown, there is no such function, or lines of
+    /// different programs are to be compared.
     pub fn compare_counts(
         &self,
         other: &Self,
@@ -102,7 +102,7 @@ impl Session {
     /// answer needs. Each step back takes O(log n).
     ///
     /// # Errors
-    /// If there is no such place or execution, or the recording is damaged.
+    /// Returns an error if there is no such place or execution, or the recording is damaged.
     pub fn why(&self, query: &WhyQuery) -> Result<WhyReport, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
@@ -112,7 +112,8 @@ impl Session {
     /// faster.
     ///
     /// # Errors
-    /// If there is no such place, there are no such executions, or the recording is damaged.
+    /// Returns an error if there is no such place, there are no such executions, or the recording
+    /// is damaged.
     pub fn statement_values(&self, query: &ValuesQuery) -> Result<ValuesReport, QuestionError> {
         match query.detail {
             Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
@@ -124,8 +125,8 @@ impl Session {
     /// and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If there is no such place or variable, the run never reached the place, or the recording is
-    /// damaged.
+    /// Returns an error if there is no such place or variable, the run never reached the place, or
+    /// the recording is damaged.
     pub fn variable_values(&self, query: &VariableQuery) -> Result<VariableReport, QuestionError> {
         match query.values.detail {
             Detail::Each => self.first(|session| session.ensured(|| query.answer(session))),
@@ -137,8 +138,8 @@ impl Session {
     /// [`variable_values`](Self::variable_values), but examines all times at the place.
     ///
     /// # Errors
-    /// If there is no such place or variable, the text is not a condition, or the recording is
-    /// damaged.
+    /// Returns an error if there is no such place or variable, the text is not a condition, or the
+    /// recording is damaged.
     pub fn condition(&self, query: &ConditionQuery) -> Result<ConditionReport, QuestionError> {
         self.first(|session| session.ensured(|| query.answer(session)))
     }
@@ -149,8 +150,8 @@ impl Session {
     /// each part of the bytes.
     ///
     /// # Errors
-    /// If the program has no such memory, place or variable, the variable is not in memory at that
-    /// moment, or the recording is damaged.
+    /// Returns an error if the program has no such memory, place or variable, the variable is not
+    /// in memory at that moment, or the recording is damaged.
     pub fn memory(&self, query: &MemoryQuery) -> Result<MemoryReport, QuestionError> {
         self.answer(Needs::Values, Self::build_whole_path, |session| {
             query.answer(session, &|| Ok(session.ensure_all_values()?))
@@ -160,7 +161,8 @@ impl Session {
     /// Finds why a place was not executed. Builds the path and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If the program has no such place, the place was executed, or the recording is damaged.
+    /// Returns an error if the program has no such place, the place was executed, or the recording
+    /// is damaged.
     pub fn why_not(&self, query: &WhyNotQuery) -> Result<WhyNotReport, QuestionError> {
         self.prepared(|scene| query.answer(scene))
     }
@@ -169,7 +171,7 @@ impl Session {
     /// and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If there is no such place or execution, or the recording is damaged.
+    /// Returns an error if there is no such place or execution, or the recording is damaged.
     pub fn deps(&self, query: &DepsQuery) -> Result<DepsReport, QuestionError> {
         match query.direction {
             DepsDirection::Backward => {
@@ -184,7 +186,7 @@ impl Session {
     /// Otherwise builds the path and the values if they do not exist yet, and follows the run.
     ///
     /// # Errors
-    /// If there is no such place or execution, or the recording is damaged.
+    /// Returns an error if there is no such place or execution, or the recording is damaged.
     pub fn slice(&self, query: &SliceQuery) -> Result<SliceReport, QuestionError> {
         let wanted = Wanted::Answer(query.clone());
         let ask = |session: &Self| {
@@ -200,7 +202,7 @@ impl Session {
     /// Builds the same data as [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
-    /// As for [`slice`](Self::slice).
+    /// Returns the same errors as [`slice`](Self::slice).
     pub fn near(&self, query: &NearQuery) -> Result<NearLines, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
@@ -209,7 +211,7 @@ impl Session {
     /// same data as [`slice`](Self::slice) with a depth.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn decisions(&self, query: &DecisionsQuery) -> Result<Vec<WhyBranch>, QuestionError> {
         self.first(|session| session.prepared(|scene| query.answer(scene)))
     }
@@ -220,7 +222,7 @@ impl Session {
     /// path and the values if they do not exist yet.
     ///
     /// # Errors
-    /// If the run has no such moment, or the recording is damaged.
+    /// Returns an error if the run has no such moment, or the recording is damaged.
     pub fn state(&self, query: &StateQuery) -> Result<StateView, QuestionError> {
         match self.early_state(query)? {
             Some(found) => Ok(found),
@@ -232,7 +234,7 @@ impl Session {
     /// and the answer does not need them.
     ///
     /// # Errors
-    /// As for [`state`](Self::state).
+    /// Returns the same errors as [`state`](Self::state).
     pub fn early_state(&self, query: &StateQuery) -> Result<Option<StateView>, QuestionError> {
         let early = || {
             if query.is_at_time() {
@@ -249,7 +251,8 @@ impl Session {
     /// run or limit their number.
     ///
     /// # Errors
-    /// If the run has no such part, the program has no such function, or the recording is damaged.
+    /// Returns an error if the run has no such part, the program has no such function, or the
+    /// recording is damaged.
     pub fn trace(&self, query: &TraceQuery) -> Result<TraceReport, QuestionError> {
         self.about(|| {
             query.check()?;
@@ -262,8 +265,8 @@ impl Session {
     /// if it does not exist yet, and follows the run while the function is open.
     ///
     /// # Errors
-    /// If the run has no such moment, the program has no line information, or the recording is
-    /// damaged.
+    /// Returns an error if the run has no such moment, the program has no line information, or the
+    /// recording is damaged.
     pub fn activation(&self, query: &ActivationQuery) -> Result<ActivationReport, QuestionError> {
         self.about(|| {
             self.ensure_whole_path()?;
@@ -274,7 +277,7 @@ impl Session {
     /// Returns the paths that the run took. Builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If there is no such function or block, or the recording is damaged.
+    /// Returns an error if there is no such function or block, or the recording is damaged.
     pub fn paths(&self, query: &PathsQuery) -> Result<PathsDocument, QuestionError> {
         self.about(|| query.document(self))
     }
@@ -284,7 +287,7 @@ impl Session {
     /// exist yet, and follows the run. All executions are in memory at once.
     ///
     /// # Errors
-    /// If there are no loads or stores at the place, or the recording is damaged.
+    /// Returns an error if there are no loads or stores at the place, or the recording is damaged.
     pub fn addresses(
         &self,
         query: &AddressesQuery,
@@ -298,7 +301,7 @@ impl Session {
     /// Summarises the addresses of the loads and stores at a place, or in the whole program.
     ///
     /// # Errors
-    /// As for [`addresses`](Self::addresses).
+    /// Returns the same errors as [`addresses`](Self::addresses).
     pub fn address_stats(
         &self,
         at: Option<&str>,
@@ -310,7 +313,8 @@ impl Session {
     /// the path if it does not exist yet.
     ///
     /// # Errors
-    /// If the fact has no known form, does not apply at its place, or the recording is damaged.
+    /// Returns an error if the fact has no known form, does not apply at its place, or the
+    /// recording is damaged.
     pub fn dataflow(&self, query: &DataflowQuery) -> Result<DataflowDocument, QuestionError> {
         self.followed(|program| {
             let found = query.answer(program)?;
@@ -327,7 +331,7 @@ impl Session {
     /// does not exist yet. The rest takes time linear in the size of the path's grammar.
     ///
     /// # Errors
-    /// If there is no such function, or the path is damaged.
+    /// Returns an error if there is no such function, or the path is damaged.
     pub fn calls(&self, query: &CallsQuery) -> Result<CallsDocument, QuestionError> {
         self.about(|| {
             self.ensure_path()?;
@@ -339,7 +343,7 @@ impl Session {
     /// if it does not exist yet, and follows the run.
     ///
     /// # Errors
-    /// If there is no such function, or the run cannot be followed.
+    /// Returns an error if there is no such function, or the run cannot be followed.
     pub fn redundancy(&self, query: &RedundancyQuery) -> Result<RedundancyDocument, QuestionError> {
         self.followed(|program| Ok(query.shown(program, Style::default())?.document()?))
     }
@@ -348,8 +352,8 @@ impl Session {
     /// simulation. Builds the path if it does not exist yet, and follows the run.
     ///
     /// # Errors
-    /// If the run cannot be followed, stored simulations are damaged, or nothing can be added to
-    /// the file.
+    /// Returns an error if the run cannot be followed, stored simulations are damaged, or nothing
+    /// can be added to the file.
     pub fn simulate(
         &self,
         query: &SimulateQuery,
@@ -361,7 +365,7 @@ impl Session {
     /// exist yet, and follows both runs.
     ///
     /// # Errors
-    /// If a run cannot be followed, or a recording is damaged.
+    /// Returns an error if a run cannot be followed, or a recording is damaged.
     pub fn diff(&self, other: &Self, query: DiffQuery) -> Result<Differences, QuestionError> {
         self.about(|| {
             self.ensure_path()?;
@@ -374,8 +378,8 @@ impl Session {
     /// one program. Counts each line's executions, and follows each run if values are ranked.
     ///
     /// # Errors
-    /// If there are no failing executions, the recordings are of several programs, or a recording
-    /// lacks its end or is damaged.
+    /// Returns an error if there are no failing executions, the recordings are of several programs,
+    /// or a recording lacks its end or is damaged.
     pub fn rank(
         passing: &[Self],
         failing: &[Self],
@@ -389,8 +393,8 @@ impl Session {
     /// both paths if they do not exist yet, and follows both runs several times.
     ///
     /// # Errors
-    /// If a run cannot be followed, line tables are requested but do not exist, or a recording is
-    /// damaged.
+    /// Returns an error if a run cannot be followed, line tables are requested but do not exist, or
+    /// a recording is damaged.
     pub fn matching(
         &self,
         other: &Self,
@@ -413,8 +417,8 @@ impl Session {
     /// values of both runs if they do not exist yet.
     ///
     /// # Errors
-    /// If the runs cannot be compared, there is no such line or variable, or a recording is
-    /// damaged.
+    /// Returns an error if the runs cannot be compared, there is no such line or variable, or a
+    /// recording is damaged.
     pub fn currency(
         &self,
         unoptimised: &Self,
@@ -439,7 +443,7 @@ impl Session {
     /// yet. For a stretch, builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If the end of the run is unknown, or the run cannot be executed again.
+    /// Returns an error if the end of the run is unknown, or the run cannot be executed again.
     pub fn files(&self, query: &FilesQuery) -> Result<FilesDocument, QuestionError> {
         self.about(|| query.answer(self))
     }
@@ -448,7 +452,7 @@ impl Session {
     /// the whole run, or a stretch of it, as for [`files`](Self::files).
     ///
     /// # Errors
-    /// If no code comes from the file, and as for [`files`](Self::files).
+    /// Returns an error if no code comes from the file, and as for [`files`](Self::files).
     pub fn source(&self, query: &SourceQuery) -> Result<SourceDocument, QuestionError> {
         self.about(|| query.answer(self))
     }
@@ -457,7 +461,7 @@ impl Session {
     /// the run. Builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If there is no such function, or the recording is damaged.
+    /// Returns an error if there is no such function, or the recording is damaged.
     pub fn flow(&self, query: &FlowQuery) -> Result<FlowDocument, QuestionError> {
         self.about(|| query.answer(self))
     }
@@ -466,7 +470,7 @@ impl Session {
     /// path and the values if they do not exist yet. Then follows the run once, from the read on.
     ///
     /// # Errors
-    /// If the run did not read the byte, or the recording is damaged.
+    /// Returns an error if the run did not read the byte, or the recording is damaged.
     pub fn influence(&self, query: &InfluenceQuery) -> Result<InfluenceDocument, QuestionError> {
         self.ensured(|| explain(self, |scene| query.answer(scene)))
     }
@@ -475,7 +479,7 @@ impl Session {
     /// call the host.
     ///
     /// # Errors
-    /// If the program does not belong to the recording.
+    /// Returns an error if the program does not belong to the recording.
     pub fn names(&self) -> Result<NamesDocument, QuestionError> {
         Ok(names(self)?)
     }
@@ -484,7 +488,7 @@ impl Session {
     /// it does not exist yet, and follows the run up to the last reported output.
     ///
     /// # Errors
-    /// If the run cannot be executed again, or the recording is damaged.
+    /// Returns an error if the run cannot be executed again, or the recording is damaged.
     pub fn output(&self, query: &OutputQuery) -> Result<OutputDocument, QuestionError> {
         self.about(|| query.answer(self))
     }
@@ -493,7 +497,7 @@ impl Session {
     /// suffice. Otherwise, builds the path if it does not exist yet.
     ///
     /// # Errors
-    /// If there is no such place or stretch, or the recording is damaged.
+    /// Returns an error if there is no such place or stretch, or the recording is damaged.
     pub fn executions(&self, query: &ExecutionsQuery) -> Result<ExecutionsDocument, QuestionError> {
         if query.limit <= ExecutionsQuery::FEW {
             self.answer(Needs::Path, Self::build_whole_path, |session| {
@@ -510,7 +514,7 @@ impl Session {
     /// Returns the name of a moment. Builds the path only if stretches of the run do not suffice.
     ///
     /// # Errors
-    /// If the run has no such moment, or the recording is damaged.
+    /// Returns an error if the run has no such moment, or the recording is damaged.
     pub fn moment(&self, query: &MomentQuery) -> Result<MomentDocument, QuestionError> {
         self.answer(Needs::Path, Self::build_whole_path, |session| {
             query.answer(session)
@@ -521,7 +525,7 @@ impl Session {
     /// values only if stretches of the run do not suffice.
     ///
     /// # Errors
-    /// If the run has no such moment, or the recording is damaged.
+    /// Returns an error if the run has no such moment, or the recording is damaged.
     pub fn step(&self, query: &StepQuery) -> Result<StepDocument, QuestionError> {
         let build = |session: &Self| {
             session.ensure_whole_path()?;

@@ -39,7 +39,7 @@ impl RedundancyQuery {
     /// Answers the question.
     ///
     /// # Errors
-    /// If there is no such function, or the run cannot be followed.
+    /// Returns an error if there is no such function, or the run cannot be followed.
     pub fn answer(&self, program: NamedProgram<'_>) -> Result<RedundancyReport> {
         let traced = program.session;
         let loaded = traced.module();
@@ -87,7 +87,7 @@ impl RedundancyQuery {
     /// Returns the answer, with the data needed to show it.
     ///
     /// # Errors
-    /// As for [`answer`](Self::answer).
+    /// Returns the same errors as [`answer`](Self::answer).
     pub fn shown<'a>(&self, program: NamedProgram<'a>, style: Style) -> Result<RedundancyView<'a>> {
         Ok(RedundancyView {
             report: self.answer(program)?,

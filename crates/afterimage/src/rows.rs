@@ -32,7 +32,7 @@ pub trait Output {
     /// Writes a report.
     ///
     /// # Errors
-    /// If `report` fails, or its output cannot be written.
+    /// Returns an error if `report` fails, or its output cannot be written.
     fn write(
         &self,
         content: Content,

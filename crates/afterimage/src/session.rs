@@ -82,7 +82,7 @@ impl Session {
     /// Opens a recording, without reporting progress.
     ///
     /// # Errors
-    /// If the file is not a recording or is damaged.
+    /// Returns an error if the file is not a recording or is damaged.
     pub fn open(at: &Path) -> Result<Self, QuestionError> {
         Ok(Self::open_with(at, Silent)?)
     }
@@ -90,7 +90,7 @@ impl Session {
     /// Like [`open`](Self::open), with a monitor for builds.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// Returns the same errors as [`open`](Self::open).
     pub fn open_with(at: &Path, monitor: impl Monitor + Send + 'static) -> anyhow::Result<Self> {
         let file = files::recording(at)?;
         let module = files::recorded_program(at, &file)?.module;
@@ -101,7 +101,8 @@ impl Session {
     /// the path and the program at the same time.
     ///
     /// # Errors
-    /// As for [`open`](Self::open), and if the program is still running.
+    /// Returns the same errors as [`open`](Self::open), and an error if the program is still
+    /// running.
     pub fn open_finished(
         at: &Path,
         monitor: impl Monitor + Send + 'static,
@@ -160,7 +161,7 @@ impl Session {
     /// Refuses a glob that selects no code of the program.
     ///
     /// # Errors
-    /// If [`looking_at`](Self::looking_at) was given such a glob.
+    /// Returns an error if [`looking_at`](Self::looking_at) was given such a glob.
     pub fn check_code(&self) -> anyhow::Result<()> {
         let checked = match self.code {
             CodeFilter::Files(_) => check_code(self.source_map(), &self.code),
@@ -242,7 +243,7 @@ impl Session {
     /// values exist, the run is short, or snapshots cannot be taken.
     ///
     /// # Errors
-    /// If the run cannot be executed again, or the recording is damaged.
+    /// Returns an error if the run cannot be executed again, or the recording is damaged.
     fn stretched(&self) -> anyhow::Result<Option<&Self>> {
         if self.newest().last(Kind::VALUES_INDEX).is_some() {
             return Ok(None);
@@ -262,7 +263,7 @@ impl Session {
     /// all needed stretches if `share` is 0.
     ///
     /// # Errors
-    /// As for [`stretched`](Self::stretched).
+    /// Returns the same errors as [`stretched`](Self::stretched).
     #[doc(hidden)]
     pub fn on_stretches(&self, share: usize) -> anyhow::Result<Option<Self>> {
         let found = early::stretched(self, share)?;
@@ -276,8 +277,8 @@ impl Session {
     /// stretches. If that is impossible, builds the path and the values, and returns `None`.
     ///
     /// # Errors
-    /// If the program is still running, the run cannot be executed again, or the recording is
-    /// damaged.
+    /// Returns an error if the program is still running, the run cannot be executed again, or the
+    /// recording is damaged.
     pub(crate) fn for_stepping(&self) -> anyhow::Result<Option<Self>> {
         if early::is_long(self)? && self.newest().last(Kind::VALUES_INDEX).is_none() {
             early::ensure_for_stepping(self)?;
@@ -296,7 +297,8 @@ impl Session {
     /// question.
     ///
     /// # Errors
-    /// If the run cannot be executed again, the recording is damaged, or `build` or `ask` fails.
+    /// Returns an error if the run cannot be executed again, the recording is damaged, or `build`
+    /// or `ask` fails.
     pub fn answer<R>(
         &self,
         needs: Needs,
@@ -326,7 +328,8 @@ impl Session {
     /// are no stretches, or if they do not suffice for the answer.
     ///
     /// # Errors
-    /// If the run cannot be executed again, the recording is damaged, or `ask` fails.
+    /// Returns an error if the run cannot be executed again, the recording is damaged, or `ask`
+    /// fails.
     pub(crate) fn ask_stretches<R>(
         &self,
         ask: impl FnOnce(&Self) -> anyhow::Result<R>,
@@ -346,7 +349,7 @@ impl Session {
     /// Whether more stretches were needed than a question may build.
     ///
     /// # Errors
-    /// If there is no path, or there are no values.
+    /// Returns an error if there is no path, or there are no values.
     pub(crate) fn needs_too_many_stretches(&self) -> Result<bool, RecordingError> {
         let of_path = self.path()?.segments().are_too_many();
         Ok(of_path || self.epochs()?.are_too_many())
@@ -364,7 +367,7 @@ impl Session {
     /// Returns the program's variables. The first question reads the debug information.
     ///
     /// # Errors
-    /// If the module has no debug information, or it describes no variables.
+    /// Returns an error if the module has no debug information, or it describes no variables.
     pub(crate) fn variables(&self) -> Result<&Variables<'_>, DebugError> {
         let found = self.debug.variables(self.module());
         found.as_ref().map_err(DebugError::clone)
@@ -387,7 +390,7 @@ impl Session {
     /// [`resolver`](Self::resolver).
     ///
     /// # Errors
-    /// If the path was not built, or is damaged.
+    /// Returns an error if the path was not built, or is damaged.
     pub fn positions<'a>(
         &'a self,
         names: &'a Names,
@@ -408,7 +411,7 @@ impl Session {
     /// Refuses a recording whose program input was stripped.
     ///
     /// # Errors
-    /// If the input was stripped, or the recording is damaged.
+    /// Returns an error if the input was stripped, or the recording is damaged.
     pub fn ensure_inputs(&self) -> Result<(), SessionError> {
         let log = self.file().log();
         self.named(log.map(drop).map_err(Reason::from))
@@ -418,7 +421,7 @@ impl Session {
     /// returns the path up to now.
     ///
     /// # Errors
-    /// If the run cannot be executed again, or nothing can be added to the file.
+    /// Returns an error if the run cannot be executed again, or nothing can be added to the file.
     pub fn ensure_path(&self) -> Result<&RecordedPath, SessionError> {
         let found = self.named(self.built_path())?;
         self.named(path::note_gaps(&self.recording, self.monitor()))?;
@@ -428,7 +431,8 @@ impl Session {
     /// Returns the path. Builds it if it does not exist yet. Refuses a path with gaps.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path), and if parts were left out.
+    /// Returns the same errors as [`ensure_path`](Self::ensure_path), and an error if parts were
+    /// left out.
     pub fn ensure_whole_path(&self) -> Result<&RecordedPath, SessionError> {
         let found = self.named(self.built_path())?;
         self.named(path::refuse_gaps(self.recording.at(), found))?;
@@ -466,7 +470,7 @@ impl Session {
     /// returns `false`.
     ///
     /// # Errors
-    /// If the file is damaged, or `wanted` fails.
+    /// Returns an error if the file is damaged, or `wanted` fails.
     pub fn use_stretch<E: From<SessionError>>(
         &self,
         wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>, E>,
@@ -480,7 +484,7 @@ impl Session {
     /// are any.
     ///
     /// # Errors
-    /// If the snapshots are damaged.
+    /// Returns an error if the snapshots are damaged.
     pub fn snapshots(&self) -> Result<Option<&Snapshots>, SnapshotError> {
         if let Some(known) = self.snapshots.get() {
             return Ok(Some(known));
@@ -492,8 +496,8 @@ impl Session {
     /// Makes snapshots if there are none. Returns `false` if none can be made.
     ///
     /// # Errors
-    /// If the run cannot be executed again, the recording is damaged, or nothing can be added to
-    /// the file.
+    /// Returns an error if the run cannot be executed again, the recording is damaged, or nothing
+    /// can be added to the file.
     #[doc(hidden)]
     pub fn ensure_snapshots(&self, how: Snapshotting) -> Result<bool, QuestionError> {
         let made = self.snapshots_made(how);
@@ -512,8 +516,8 @@ impl Session {
     /// and keeps the values built so far.
     ///
     /// # Errors
-    /// If the program is still running, the path has gaps, the run cannot be followed, nothing can
-    /// be added to the file, or the build was cancelled.
+    /// Returns an error if the program is still running, the path has gaps, the run cannot be
+    /// followed, nothing can be added to the file, or the build was cancelled.
     pub fn ensure_values(&self, cancel: &AtomicBool) -> Result<(), SessionError> {
         let found = values::ensure_values(&self.recording, self.monitor(), cancel);
         self.named(found).map(|_| ())
@@ -522,7 +526,7 @@ impl Session {
     /// Builds the values if they do not exist yet. Cancelling the session stops the build.
     ///
     /// # Errors
-    /// As for [`ensure_values`](Self::ensure_values).
+    /// Returns the same errors as [`ensure_values`](Self::ensure_values).
     pub fn ensure_all_values(&self) -> Result<(), SessionError> {
         self.ensure_values(&self.stop_flag().unwrap_or_default())
     }
@@ -530,8 +534,8 @@ impl Session {
     /// Adds a filtered path, which replaces the present path.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path), and if the filter keeps nothing and `empty`
-    /// refuses this.
+    /// Returns the same errors as [`ensure_path`](Self::ensure_path), and an error if the filter
+    /// keeps nothing and `empty` refuses this.
     pub fn add_path(&self, filter: &PathFilter, empty: Empty) -> Result<bool, SessionError> {
         let cancel = self.stop_flag();
         let added = path::add_path(
@@ -548,7 +552,7 @@ impl Session {
     /// then removes that data from the recording.
     ///
     /// # Errors
-    /// As for [`ensure_path`](Self::ensure_path).
+    /// Returns the same errors as [`ensure_path`](Self::ensure_path).
     pub fn compact_path(&self, filter: &PathFilter) -> Result<(), SessionError> {
         let cancel = self.stop_flag();
         let built = path::ensure_path(&self.recording, filter, self.monitor(), cancel.as_deref());
@@ -561,7 +565,7 @@ impl Session {
     /// unnecessary.
     ///
     /// # Errors
-    /// As for [`ensure_values`](Self::ensure_values).
+    /// Returns the same errors as [`ensure_values`](Self::ensure_values).
     pub fn add_values(
         &self,
         kept: &KeptValues,
@@ -577,7 +581,7 @@ impl Session {
     /// written.
     ///
     /// # Errors
-    /// If the run cannot be executed again.
+    /// Returns an error if the run cannot be executed again.
     pub fn ensure_counts(&self) -> Result<Option<Counts>, SessionError> {
         self.named(counts::ensure_counts(self))
     }
@@ -599,7 +603,8 @@ impl Session {
     /// [`ensure_counts`](Self::ensure_counts).
     ///
     /// # Errors
-    /// As for [`ensure_counts`](Self::ensure_counts), and if the counts differ.
+    /// Returns the same errors as [`ensure_counts`](Self::ensure_counts), and an error if the
+    /// counts differ.
     pub fn count(&self, counting: &Counting<'_>) -> Result<Option<Counts>, SessionError> {
         self.named(counts::made(self, counting))
     }
@@ -608,7 +613,7 @@ impl Session {
     /// contain the number.
     ///
     /// # Errors
-    /// If the run cannot be executed again, or its end is unknown.
+    /// Returns an error if the run cannot be executed again, or its end is unknown.
     pub fn length(&self) -> anyhow::Result<u64> {
         // A damaged path is ignored here, because it can be built again.
         if let Ok(path) = self.path() {
@@ -626,7 +631,7 @@ impl Session {
     /// and instructions.
     ///
     /// # Errors
-    /// If the run cannot be executed again, its end is unknown, or `ask` fails.
+    /// Returns an error if the run cannot be executed again, its end is unknown, or `ask` fails.
     pub fn profile<R>(
         &self,
         ask: impl FnOnce(&Profile<'_>) -> anyhow::Result<R>,

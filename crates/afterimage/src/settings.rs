@@ -31,7 +31,7 @@ impl Settings {
     /// Reads the settings. Without a file, returns the defaults.
     ///
     /// # Errors
-    /// If the file cannot be read, or has unknown contents.
+    /// Returns an error if the file cannot be read, or has unknown contents.
     pub fn read() -> Result<Self> {
         let here = env::current_dir().unwrap_or_default();
         for folder in here.ancestors() {
@@ -66,7 +66,7 @@ impl Settings {
     /// settings.
     ///
     /// # Errors
-    /// If the command names a place that does not exist.
+    /// Returns an error if the command names a place that does not exist.
     pub fn source_paths(self, given: &[Moved]) -> Result<SourcePaths> {
         for moved in given {
             let place = moved.new_place();

@@ -31,7 +31,7 @@ use crate::text::pasted;
 /// first level and, if given, the second.
 ///
 /// # Errors
-/// If the levels are incompatible.
+/// Returns an error if the levels are incompatible.
 pub fn specs(
     caches: Option<(LevelSpec, Option<LevelSpec>)>,
     predictors: &[PredictorSpec],
@@ -124,7 +124,7 @@ pub struct MissesShown {
 /// Passes the misses of simulations to `ask`, by row.
 ///
 /// # Errors
-/// If the module cannot be read, or `ask` fails.
+/// Returns an error if the module cannot be read, or `ask` fails.
 pub fn missed<R>(
     program: NamedProgram<'_>,
     summaries: &[Summary],
@@ -159,7 +159,7 @@ pub fn missed<R>(
 /// Simulates without storing the results.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn unsaved(traced: &Session, specs: &[Spec]) -> Result<Vec<Summary>> {
     follow(traced, |run, log| {
         let mut keep = |_, _, _: &[u8]| Ok(());
@@ -191,7 +191,7 @@ fn say_cut(traced: &Session, summary: &Summary) -> Result<()> {
 /// without reading stored results.
 ///
 /// # Errors
-/// If the run cannot be followed, or nothing can be added to the file.
+/// Returns an error if the run cannot be followed, or nothing can be added to the file.
 pub fn stored(
     traced: &Session,
     specs: &[Spec],
@@ -301,7 +301,7 @@ fn add(traced: &Session, seen: &TraceFile, specs: &[Spec]) -> Result<bool> {
 /// Finds the histories of the sites at a place, in program order. `name` is the place as written.
 ///
 /// # Errors
-/// If no site of this kind was ever executed there.
+/// Returns an error if no site of this kind was ever executed there.
 pub fn histories<'a>(
     stored: &'a [StoredSimulation],
     place: &Place,
@@ -344,7 +344,7 @@ pub fn histories<'a>(
 /// Writes the outcome of one execution of each site as text. `name` is the place as written.
 ///
 /// # Errors
-/// If there is no such execution, the recording is damaged, or `out` fails.
+/// Returns an error if there is no such execution, the recording is damaged, or `out` fails.
 pub fn outcomes(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
@@ -386,7 +386,7 @@ const SAMPLE: u64 = 16;
 /// [`Session::looking_at`] does not show.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn worst<'a, 'p>(
     program: NamedProgram<'p>,
     stored: &'a StoredSimulation,

@@ -17,7 +17,7 @@ use crate::text::harmless;
 /// Parses a module. With `is_text`, the module may be in text form.
 ///
 /// # Errors
-/// If the bytes are not a module.
+/// Returns an error if the bytes are not a module.
 pub fn parse_module(bytes: Vec<u8>, is_text: bool) -> Result<Module> {
     if !is_text || bytes.starts_with(b"\0asm") {
         return Ok(Module::parse(bytes)?);
@@ -78,7 +78,8 @@ fn some<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
 /// Refuses a glob that selects no source file of a program.
 ///
 /// # Errors
-/// If the glob selects no source file. The error names some source files of the program.
+/// Returns an error if the glob selects no source file. The error names some source files of the
+/// program.
 pub fn check_code(source: &dyn Source, code: &CodeFilter) -> Result<()> {
     let CodeFilter::Files(glob) = code else {
         return Ok(());

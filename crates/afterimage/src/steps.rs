@@ -12,7 +12,7 @@ use crate::path::{gaps, refuse_gaps};
 /// Lets a question follow the run, and reports progress to the session's monitor.
 ///
 /// # Errors
-/// If the path has gaps, the recording is damaged, or the question fails.
+/// Returns an error if the path has gaps, the recording is damaged, or the question fails.
 pub fn follow<T>(
     session: &Session,
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
@@ -23,7 +23,7 @@ pub fn follow<T>(
 /// Like [`follow`], but `doing` states the purpose.
 ///
 /// # Errors
-/// As for [`follow`].
+/// Returns the same errors as [`follow`].
 pub fn follow_for<T>(
     session: &Session,
     doing: &'static str,
@@ -37,7 +37,7 @@ pub fn follow_for<T>(
 /// Like [`follow`], but `progress` receives the progress.
 ///
 /// # Errors
-/// As for [`follow`].
+/// Returns the same errors as [`follow`].
 pub fn follow_telling<T>(
     session: &Session,
     progress: &dyn Fn(u64),

@@ -64,9 +64,9 @@ pub struct Stripped {
 /// Linear in the kept data.
 ///
 /// # Errors
-/// If nothing can be rebuilt, because the recording was cut off, lacks its input, or was made with
-/// another engine. Other causes are a damaged recording, a failure to write, a program that is
-/// still running, and `stop`.
+/// Returns an error if nothing can be rebuilt, because the recording was cut off, lacks its input,
+/// or was made with another engine. Other causes are a damaged recording, a failure to write, a
+/// program that is still running, and `stop`.
 pub fn strip(
     at: &Path,
     monitor: &dyn Monitor,
@@ -116,8 +116,8 @@ pub struct Kept {
 /// and writes it to a new file, which then replaces the old one. Linear in the kept data.
 ///
 /// # Errors
-/// If there are neither counts nor a path, the recording was cut off, is damaged or cannot be
-/// written, the program is still running, or `stop` is set.
+/// Returns an error if there are neither counts nor a path, the recording was cut off, is damaged
+/// or cannot be written, the program is still running, or `stop` is set.
 pub fn strip_inputs(
     at: &Path,
     monitor: &dyn Monitor,
@@ -129,8 +129,8 @@ pub fn strip_inputs(
 /// Returns what would stay without the program's input.
 ///
 /// # Errors
-/// If there are neither counts nor a path, the recording was cut off or is damaged, or the program
-/// is still running.
+/// Returns an error if there are neither counts nor a path, the recording was cut off or is
+/// damaged, or the program is still running.
 pub fn kept_without_inputs(at: &Path) -> Result<Kept, SessionError> {
     let file = TraceFile::open(at).map_err(Reason::from);
     let kept = file.and_then(|file| kept(at, &file));

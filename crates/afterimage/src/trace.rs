@@ -170,7 +170,7 @@ impl TraceQuery {
     /// Refuses requests that are too large.
     ///
     /// # Errors
-    /// If more entries are requested from the end than can be kept.
+    /// Returns an error if more entries are requested from the end than can be kept.
     pub fn check(&self) -> Result<()> {
         let name = match self.level {
             Level::Block | Level::Path | Level::Call => return Ok(()),
@@ -191,7 +191,7 @@ impl TraceQuery {
     /// are times. The run may still be unfinished. Returns whether this is possible.
     ///
     /// # Errors
-    /// If the file is damaged, or the stretch is empty.
+    /// Returns an error if the file is damaged, or the stretch is empty.
     pub fn use_words(&self, session: &Session, form: Form) -> Result<bool> {
         let [from, to] = self.bounds.in_time(self.direction());
         if let (Some(_), Some(count), (_, None), None) =
@@ -246,7 +246,8 @@ impl TraceQuery {
     /// the number of blocks is known outside it. `writing` runs the writer.
     ///
     /// # Errors
-    /// If there is no such stretch or function, the recording is damaged, or writing fails.
+    /// Returns an error if there is no such stretch or function, the recording is damaged, or
+    /// writing fails.
     pub fn write(
         &self,
         session: &Session,

@@ -39,8 +39,8 @@ pub enum Execute {
 /// Copies all intact parts of a recording to another file. Returns sentences about the lost parts.
 ///
 /// # Errors
-/// If the program or the description of the run is lost, or if the copy already exists or cannot be
-/// written.
+/// Returns an error if the program or the description of the run is lost, or if the copy already
+/// exists or cannot be written.
 pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
     files::open(from)?;
     let found = repair(from, to, Existing::Kept).map_err(|error| {
@@ -76,7 +76,7 @@ pub fn repaired(from: &Path, to: &Path) -> Result<Vec<String>> {
 /// damaged.
 ///
 /// # Errors
-/// If the program cannot be read or cannot be executed on this machine.
+/// Returns an error if the program cannot be read or cannot be executed on this machine.
 pub fn verify(
     at: &Path,
     file: &TraceFile,

@@ -38,7 +38,7 @@ impl WasmLocal<'_, '_> {
     /// moments where the trace lacks it.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn at<T>(
         &self,
         occasions: &[Occasion],

@@ -15,7 +15,7 @@ use crate::session::Session;
 /// Returns `None` if the filter shows all code or none.
 ///
 /// # Errors
-/// If the path has gaps or cannot be built, or it contradicts the counts.
+/// Returns an error if the path has gaps or cannot be built, or it contradicts the counts.
 pub(crate) fn whole_lines(
     session: &Session,
     counts: &Counts,

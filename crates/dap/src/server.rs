@@ -22,7 +22,7 @@ pub trait Recorder {
     /// output. Once `cancelled` is set, the guest is ended.
     ///
     /// # Errors
-    /// If the program cannot be recorded.
+    /// Returns an error if the program cannot be recorded.
     fn record(
         &self,
         launch: &Launch,

@@ -70,7 +70,7 @@ impl TimestampedGraph {
     /// Returns the timestamps at which a node executes.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// Panics if there is no such node.
     pub fn timestamps(&self, node: usize) -> &Series {
         &self.timestamps[node]
     }
@@ -83,7 +83,7 @@ impl TimestampedGraph {
     /// Returns the nodes at which a query continues from a node.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// Panics if there is no such node.
     pub fn towards(&self, direction: Direction, node: usize) -> &[usize] {
         match direction {
             Direction::Backward => &self.before[node],

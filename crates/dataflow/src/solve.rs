@@ -32,7 +32,7 @@ pub struct Question<'q> {
 /// Works like [`solve_within`], and lets queries do as much work as a scan of the path would take.
 ///
 /// # Panics
-/// If the timestamps do not belong to the node, or there is no such node.
+/// Panics if the timestamps do not belong to the node, or there is no such node.
 pub fn solve(
     graph: &TimestampedGraph,
     question: &Question<'_>,
@@ -52,7 +52,7 @@ pub fn solve(
 /// worst case. If a series stays whole, it takes O(1) for all of its timestamps together.
 ///
 /// # Panics
-/// If the timestamps do not belong to the node, or there is no such node.
+/// Panics if the timestamps do not belong to the node, or there is no such node.
 pub fn solve_within(
     graph: &TimestampedGraph,
     question: &Question<'_>,

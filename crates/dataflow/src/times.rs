@@ -102,7 +102,7 @@ impl Times {
     /// Returns the set with all timestamps moved earlier by a distance.
     ///
     /// # Panics
-    /// If a timestamp is not greater than the distance.
+    /// Panics if a timestamp is not greater than the distance.
     #[must_use]
     pub fn earlier(&self, by: u64) -> Self {
         let moved = self.entries.iter().map(|entry| {

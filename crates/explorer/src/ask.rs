@@ -163,7 +163,7 @@ fn in_range(parameters: &Parameters, options: &[(&str, &str)], file: &str) -> St
 /// Returns the lines of an answer as JSON.
 ///
 /// # Errors
-/// Like [`answer`].
+/// Returns the same errors as [`answer`].
 pub(crate) fn json_lines(
     session: &Session,
     command: &str,
@@ -177,7 +177,7 @@ pub(crate) fn json_lines(
 /// Answers a question.
 ///
 /// # Errors
-/// If the question has no answer, or `command` is not a question.
+/// Returns an error if the question has no answer, or `command` is not a question.
 pub(crate) fn answer(session: &Session, command: &str, parameters: Parameters) -> Result<Answer> {
     let mut asked = Exchange {
         session,

@@ -84,7 +84,7 @@ impl Desk {
     /// Opens a recording.
     ///
     /// # Errors
-    /// If the file is not a recording, is damaged, or is still being recorded.
+    /// Returns an error if the file is not a recording, is damaged, or is still being recorded.
     pub fn open(at: &Path, code: CodeFilter, sources: SourcePaths) -> Result<Self> {
         afterimage::files::ended(at)?;
         let works = Works::default();
@@ -106,7 +106,7 @@ impl Desk {
     /// Checks that a position names a time or a place of the program, without following the run.
     ///
     /// # Errors
-    /// If it does not.
+    /// Returns an error if it does not.
     pub fn check_position(&self, position: &str) -> Result<()> {
         let checked = MomentQuery::check(&self.sessions[Lane::File as usize], position);
         checked.with_context(|| format!("{}: --at {position}", self.at.display()))

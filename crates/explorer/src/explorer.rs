@@ -94,8 +94,8 @@ impl Explorer {
     /// Opens a recording, and a port for its page.
     ///
     /// # Errors
-    /// If the file is not a recording, is damaged or is still being recorded, no port is free, or
-    /// the system provides no random numbers.
+    /// Returns an error if the file is not a recording, is damaged or is still being recorded, no
+    /// port is free, or the system provides no random numbers.
     pub fn open(at: &Path, options: Options) -> Result<Self> {
         let beside = at.parent().map(|folder| {
             if folder.as_os_str().is_empty() {
@@ -129,7 +129,7 @@ impl Explorer {
     /// Returns the page's address at a position of the run.
     ///
     /// # Errors
-    /// If the position is neither a time nor a place of the program.
+    /// Returns an error if the position is neither a time nor a place of the program.
     pub fn url_at(&self, position: &str) -> Result<String> {
         self.shared.desk.check_position(position)?;
         Ok(format!("{}#at={}", self.url(), encoded(position)))

@@ -19,7 +19,7 @@ impl Guard {
     /// Creates a guard with a new token.
     ///
     /// # Errors
-    /// If the system provides no random numbers.
+    /// Returns an error if the system provides no random numbers.
     pub fn new(port: u16) -> io::Result<Self> {
         let mut random = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -37,7 +37,7 @@ impl Guard {
     /// Returns the part of the requested path after the token, if access is permitted.
     ///
     /// # Errors
-    /// If access is refused. The error is the response to send.
+    /// Returns an error if access is refused. The error is the response to send.
     pub fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Response> {
         let refused = |why: &str| Err(Response::refused(403, why));
         let host = request.header("host");

@@ -59,7 +59,7 @@ fn read(at: &Path) -> Result<String> {
 /// Reads the notes about a recording.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// Returns an error if the file cannot be read.
 pub(crate) fn load(recording: &Path) -> Result<Notes> {
     let before = read(&beside(recording))?;
     let notes = parsed(&before).1;
@@ -69,7 +69,7 @@ pub(crate) fn load(recording: &Path) -> Result<Notes> {
 /// Writes all notes. The new notes replace the notes that existed when `notes` were read.
 ///
 /// # Errors
-/// If the file has changed in the meantime, or cannot be written.
+/// Returns an error if the file has changed in the meantime, or cannot be written.
 pub(crate) fn save(recording: &Path, notes: &Notes) -> Result<Notes> {
     let at = beside(recording);
     let held = read(&at)?;

@@ -51,7 +51,7 @@ impl Parameters {
     /// Reads the query string, the part after `?`.
     ///
     /// # Errors
-    /// If it is not a query string, or an option occurs twice.
+    /// Returns an error if it is not a query string, or an option occurs twice.
     pub fn read(query: &str) -> Result<Self> {
         let mut all: Vec<(String, String)> = Vec::new();
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -152,7 +152,7 @@ impl Parameters {
     /// Refuses unused parameters.
     ///
     /// # Errors
-    /// If any option was not used.
+    /// Returns an error if any option was not used.
     pub fn finish(&self) -> Result<()> {
         match self.0.first() {
             None => Ok(()),

@@ -29,7 +29,7 @@ pub use roots::Roots;
 /// Answers requests until the input ends or nobody reads the answers.
 ///
 /// # Errors
-/// If `input` cannot be read. Unread answers are not an error.
+/// Returns an error if `input` cannot be read. Unread answers are not an error.
 pub fn serve(
     roots: &Roots,
     input: &mut dyn BufRead,

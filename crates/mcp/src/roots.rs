@@ -18,7 +18,7 @@ impl Roots {
     /// Creates roots from these folders.
     ///
     /// # Errors
-    /// If a folder does not exist, or a path is not a folder.
+    /// Returns an error if a folder does not exist, or a path is not a folder.
     pub fn new(folders: &[PathBuf]) -> Result<Self> {
         let real = |folder: &PathBuf| {
             let real = folder.canonicalize();
@@ -38,7 +38,7 @@ impl Roots {
     /// Returns the target of a path. A relative path is searched for in each root.
     ///
     /// # Errors
-    /// If the path leads out of all roots, or does not exist.
+    /// Returns an error if the path leads out of all roots, or does not exist.
     pub(crate) fn resolve(&self, text: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let places = self.0.iter().map(|root| root.join(path));

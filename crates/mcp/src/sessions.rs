@@ -69,7 +69,8 @@ impl Sessions {
     /// Opens recordings, or reuses open ones, and passes them to `ask`.
     ///
     /// # Errors
-    /// If a path is outside the roots, or a file is not a recording, or `ask` fails.
+    /// Returns an error if a path is outside the roots, or a file is not a recording, or `ask`
+    /// fails.
     pub(crate) fn with<R>(
         &mut self,
         texts: &[&str],

@@ -40,7 +40,7 @@ impl CurrencyQuery {
     /// Checks the expression.
     ///
     /// # Errors
-    /// If the text is not an expression.
+    /// Returns an error if the text is not an expression.
     pub fn check(&self) -> Result<()> {
         let Some(name) = &self.variable else {
             return Ok(());
@@ -54,8 +54,8 @@ impl CurrencyQuery {
     /// Returns one answer for each variable. The list is never empty. The values must exist.
     ///
     /// # Errors
-    /// If the runs cannot be compared, there is no such line or variable, or a recording is
-    /// damaged.
+    /// Returns an error if the runs cannot be compared, there is no such line or variable, or a
+    /// recording is damaged.
     pub fn answer(&self, [a, b]: [&Session; 2]) -> Result<Vec<CurrencyReport>> {
         self.check()?;
         let name = |session: &Session| session.at().display().to_string();
@@ -133,7 +133,8 @@ impl CurrencyQuery {
 /// Refuses runs that cannot be compared. Reports where the host gave them different data.
 ///
 /// # Errors
-/// If both runs are of the same program or had different arguments, or a recording is damaged.
+/// Returns an error if both runs are of the same program or had different arguments, or a recording
+/// is damaged.
 pub fn refuse_unlike([a, b]: [&Session; 2]) -> Result<()> {
     let (unoptimised, optimised) = (a.at().display(), b.at().display());
     if a.bytes() == b.bytes() {

@@ -152,7 +152,7 @@ impl<'a> Debugger<'a> {
     /// path).
     ///
     /// # Errors
-    /// If there is no such variable, or the path cannot be read.
+    /// Returns an error if there is no such variable, or the path cannot be read.
     pub(crate) fn changing(&self, at: Position, named: Named<'_>) -> Result<Changing<'a>> {
         let (function, offset) = self.place(at)?;
         let code = self.run.program.function(function);
@@ -280,7 +280,7 @@ impl<'a> Debugger<'a> {
     /// `None` if the variable is not in memory.
     ///
     /// # Errors
-    /// If there is no such variable, or the run cannot be followed.
+    /// Returns an error if there is no such variable, or the run cannot be followed.
     pub(crate) fn memory_of(
         &self,
         at: Position,
@@ -376,7 +376,7 @@ impl<'a> Debugger<'a> {
     /// forward may end with `None` once it is beyond `bound`.
     ///
     /// # Errors
-    /// If the run cannot be followed, or the search was interrupted.
+    /// Returns an error if the run cannot be followed, or the search was interrupted.
     pub(crate) fn nearest_change(
         &self,
         changing: &Changing<'a>,

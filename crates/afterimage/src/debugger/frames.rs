@@ -53,7 +53,7 @@ impl Debugger<'_> {
     /// inlined at its position. O(activations).
     ///
     /// # Errors
-    /// If there is no such position, or the path cannot be read.
+    /// Returns an error if there is no such position, or the path cannot be read.
     pub fn stack(&self, at: Position, most: usize) -> Result<(Vec<StackFrame>, usize)> {
         let (calls, open) = calls(&self.values, at.time, most)?;
         let mut frames = Vec::new();

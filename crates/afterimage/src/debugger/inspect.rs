@@ -59,7 +59,7 @@ impl<'a> Debugger<'a> {
     /// activations to `ask`. May call `ask` twice, and then returns the second result.
     ///
     /// # Errors
-    /// If the run cannot be followed, or `ask` fails.
+    /// Returns an error if the run cannot be followed, or `ask` fails.
     pub fn inspect<T>(
         &self,
         at: Position,
@@ -378,7 +378,7 @@ impl<'a> Inspection<'_, 'a> {
     /// locals. Activations are counted from 0 for the innermost.
     ///
     /// # Errors
-    /// If there is no such activation, or `ask` fails.
+    /// Returns an error if there is no such activation, or `ask` fails.
     pub fn with<T>(
         &self,
         number: usize,
@@ -426,7 +426,8 @@ impl<'a> Inspection<'_, 'a> {
     /// activation and a number of inlined calls select the frame.
     ///
     /// # Errors
-    /// If there is no such frame. The inner error says why the expression has no object there.
+    /// Returns an error if there is no such frame. The inner error says why the expression has no
+    /// object there.
     pub fn object(
         &self,
         (number, inlined): (usize, u32),
@@ -466,7 +467,7 @@ impl<'a> Inspection<'_, 'a> {
     /// Returns the value of an expression in an activation as text, or why it has none.
     ///
     /// # Errors
-    /// If there is no such activation.
+    /// Returns an error if there is no such activation.
     pub fn evaluate(
         &self,
         number: usize,
@@ -487,7 +488,7 @@ impl<'a> Inspection<'_, 'a> {
     /// A variable with a place comes with its object.
     ///
     /// # Errors
-    /// If there is no such activation, or the run cannot be followed.
+    /// Returns an error if there is no such activation, or the run cannot be followed.
     pub fn variables(
         &self,
         number: usize,
@@ -506,7 +507,7 @@ impl<'a> Inspection<'_, 'a> {
     /// Returns the global variables of the source, up to `most`, and their total number.
     ///
     /// # Errors
-    /// If the debug information is broken.
+    /// Returns an error if the debug information is broken.
     pub fn globals(&self, limits: &Limits, most: usize) -> Result<(Vec<ShownObject>, usize)> {
         let known = match &self.debugger.variables {
             Ok(known) => known,
@@ -520,7 +521,7 @@ impl<'a> Inspection<'_, 'a> {
     /// Returns the WebAssembly locals of an activation: index, name, type, and value if known.
     ///
     /// # Errors
-    /// If there is no such activation.
+    /// Returns an error if there is no such activation.
     pub fn locals(&self, number: usize) -> Result<Vec<super::Local>> {
         let names = self.debugger.program.names;
         self.with(number, |moment, _| {
@@ -578,7 +579,7 @@ impl<'a> Inspection<'_, 'a> {
     /// Returns the function of an activation.
     ///
     /// # Errors
-    /// If there is no such activation.
+    /// Returns an error if there is no such activation.
     pub fn function(&self, number: usize) -> Result<FuncId> {
         let call = self.calls.get(number).context("there is no such frame")?;
         Ok(call.function)

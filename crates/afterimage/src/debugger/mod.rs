@@ -115,8 +115,8 @@ pub struct Debugger<'a> {
 /// set.
 ///
 /// # Errors
-/// If the program is still running, the run executed no block or cannot be executed again, the
-/// recording is damaged, or `ask` fails.
+/// Returns an error if the program is still running, the run executed no block or cannot be
+/// executed again, the recording is damaged, or `ask` fails.
 pub fn with_debugger<R>(
     session: &Session,
     cancelled: &AtomicBool,
@@ -137,7 +137,7 @@ pub fn with_debugger<R>(
 /// Opens a run whose path and values exist, for stepping through it.
 ///
 /// # Errors
-/// If the run executed no block, the recording is damaged, or `ask` fails.
+/// Returns an error if the run executed no block, the recording is damaged, or `ask` fails.
 pub(crate) fn debug<R>(
     session: &Session,
     run: Run<'_, FileSegments>,
@@ -228,7 +228,7 @@ impl<'a> Debugger<'a> {
     /// or `end`.
     ///
     /// # Errors
-    /// If the text is not a position, or the run has no such position.
+    /// Returns an error if the text is not a position, or the run has no such position.
     pub fn position(&self, text: &str) -> Result<Position> {
         if text.trim() == "end" {
             return self.last();
@@ -277,7 +277,7 @@ impl<'a> Debugger<'a> {
     /// never does, returns the position where the run begins.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn first(&self) -> Result<Position> {
         let begin = self.first_of(1)?;
         match self.arrival_from(begin)? {
@@ -291,7 +291,7 @@ impl<'a> Debugger<'a> {
     /// the last block.
     ///
     /// # Errors
-    /// If the end of the run is damaged.
+    /// Returns an error if the end of the run is damaged.
     pub fn last(&self) -> Result<Position> {
         let length = self.length();
         match self.session().final_operator()? {
@@ -303,7 +303,7 @@ impl<'a> Debugger<'a> {
     /// Returns the function that is executed at a position, and the offset of the operator.
     ///
     /// # Errors
-    /// If there is no such position.
+    /// Returns an error if there is no such position.
     pub fn place(&self, at: Position) -> Result<(FuncId, OrigOffset)> {
         let (function, _) = self.block(at.time)?;
         // No function has enough operators for this number.
@@ -333,7 +333,7 @@ impl<'a> Debugger<'a> {
     /// ahead, this is the position after they are entered.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn written(&self, at: Position) -> Result<String> {
         let (function, _) = self.block(at.time)?;
         let written = self

@@ -153,7 +153,7 @@ impl<'a> Debugger<'a> {
     /// expression has no value, returns the reason.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn values_at(
         &self,
         positions: &[Position],

@@ -213,9 +213,9 @@ impl<'a> Debugger<'a> {
     /// Finds where to stop. Takes O(nodes of the path). In the worst case, opens all grammars.
     ///
     /// # Errors
-    /// If the program has no such place, the condition refers to something unknown there, the
-    /// condition or the hit count is invalid, or one of them is given for accesses to memory or
-    /// changes of a variable.
+    /// Returns an error if the program has no such place, the condition refers to something unknown
+    /// there, the condition or the hit count is invalid, or one of them is given for accesses to
+    /// memory or changes of a variable.
     pub fn stop_point(
         &self,
         at: &StopAt,
@@ -348,7 +348,7 @@ impl<'a> Debugger<'a> {
     /// Returns the lines with code in a range of a file's lines.
     ///
     /// # Errors
-    /// If the program has no such file.
+    /// Returns an error if the program has no such file.
     pub fn lines_with_code(
         &self,
         path: &str,
@@ -366,8 +366,8 @@ impl<'a> Debugger<'a> {
     /// condition, examines the executions one by one.
     ///
     /// # Errors
-    /// If the run cannot be followed, a condition can never have a value, or the search was
-    /// interrupted.
+    /// Returns an error if the run cannot be followed, a condition can never have a value, or the
+    /// search was interrupted.
     pub fn run_to(
         &self,
         from: Position,
@@ -557,7 +557,7 @@ impl<'a> Debugger<'a> {
     /// positions, those nearest to the first of the two.
     ///
     /// # Errors
-    /// Like [`run_to`](Self::run_to).
+    /// Returns the same errors as [`run_to`](Self::run_to).
     pub fn passed(
         &self,
         point: &StopPoint<'a>,
@@ -587,7 +587,7 @@ impl<'a> Debugger<'a> {
     /// last, and those nearest to a position.
     ///
     /// # Errors
-    /// If there is no such line, or the path cannot be read.
+    /// Returns an error if there is no such line, or the path cannot be read.
     pub fn moments(&self, path: &str, line: u32, from: Position) -> Result<Vec<LineMoment>> {
         let at = StopAt::Line {
             path: path.to_owned(),
@@ -627,7 +627,7 @@ impl<'a> Debugger<'a> {
     /// Returns the place of a position in the user's own source.
     ///
     /// # Errors
-    /// If there is no such position.
+    /// Returns an error if there is no such position.
     pub fn located(&self, at: Position) -> Result<Option<Location>> {
         let (_, offset) = self.place(at)?;
         if at.ahead > 0 {
@@ -640,7 +640,7 @@ impl<'a> Debugger<'a> {
     /// Finds an operator of the program by its offset.
     ///
     /// # Errors
-    /// If there is no operator at the offset.
+    /// Returns an error if there is no operator at the offset.
     pub fn operator_at(&self, offset: OrigOffset) -> Result<Site> {
         let text = format!("@{offset}");
         match self.program.resolver().location(&text)?.place {

@@ -215,7 +215,7 @@ impl<'a> Debugger<'a> {
     /// Takes O(blocks on the way). Each call that is passed over takes O(depth of the grammar).
     ///
     /// # Errors
-    /// If the path cannot be read, or the step was interrupted.
+    /// Returns an error if the path cannot be read, or the step was interrupted.
     pub fn step(
         &self,
         from: Position,
@@ -233,7 +233,7 @@ impl<'a> Debugger<'a> {
     /// Returns the position of the next or previous executed operator, or `None` if there is none.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn step_operator(&self, from: Position, direction: Direction) -> Result<Option<Position>> {
         let block = self.block(from.time)?;
         let ops = self.ops(block).context("a block is not in the program")?;

@@ -26,8 +26,9 @@ pub struct RankQuery {
 /// to `ask`. `text` reads the source files.
 ///
 /// # Errors
-/// If there are no failing executions, the recordings are of several programs, no lines are known
-/// and values are not requested, a recording lacks its end or is damaged, or `ask` fails.
+/// Returns an error if there are no failing executions, the recordings are of several programs, no
+/// lines are known and values are not requested, a recording lacks its end or is damaged, or `ask`
+/// fails.
 pub fn rank<R>(
     passing: &[Session],
     failing: &[Session],

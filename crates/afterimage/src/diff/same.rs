@@ -53,7 +53,7 @@ pub struct SameQuery<'s> {
 /// differences to `ask`.
 ///
 /// # Errors
-/// If a run cannot be followed, or `ask` fails.
+/// Returns an error if a run cannot be followed, or `ask` fails.
 pub fn same<R>(
     [a, b]: [&Session; 2],
     alike: Option<Alike>,

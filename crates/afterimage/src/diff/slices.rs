@@ -22,7 +22,7 @@ pub struct SlicesShown<'s> {
 /// question requests one.
 ///
 /// # Errors
-/// If a run cannot be followed, or the slices cannot be written.
+/// Returns an error if a run cannot be followed, or the slices cannot be written.
 pub fn write_slices(
     out: &mut dyn Write,
     sessions: [&Session; 2],

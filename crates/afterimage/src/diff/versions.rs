@@ -75,7 +75,7 @@ impl<'a> Version<'a> {
 /// of each list.
 ///
 /// # Errors
-/// If a run cannot be followed, or `ask` fails.
+/// Returns an error if a run cannot be followed, or `ask` fails.
 pub fn versions<R>(
     sessions: [&Session; 2],
     top: Option<usize>,
@@ -119,7 +119,8 @@ pub struct MatchQuery {
 /// first if the runs ended differently.
 ///
 /// # Errors
-/// If a run cannot be followed, line tables are requested but do not exist, or `ask` fails.
+/// Returns an error if a run cannot be followed, line tables are requested but do not exist, or
+/// `ask` fails.
 pub fn matched<R>(
     [a, b]: [&Session; 2],
     query: MatchQuery,

@@ -36,7 +36,7 @@ impl MomentQuery {
     /// it does not check that the run reaches the moment.
     ///
     /// # Errors
-    /// If there is no such place.
+    /// Returns an error if there is no such place.
     pub fn check(session: &Session, at: &str) -> Result<()> {
         if time_of::<PathFileError>(at, u64::MAX)?.is_some() {
             return Ok(());

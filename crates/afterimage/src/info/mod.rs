@@ -43,7 +43,7 @@ fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
 /// the frames of code that `code` selects.
 ///
 /// # Errors
-/// If the command, or the end of the run, cannot be read.
+/// Returns an error if the command, or the end of the run, cannot be read.
 pub fn info(
     at: &Path,
     file: &TraceFile,

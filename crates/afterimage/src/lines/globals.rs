@@ -49,7 +49,7 @@ impl<'v> GlobalValues<'v> {
     /// Selects the global variables of compilation units whose code is shown.
     ///
     /// # Errors
-    /// As for [`Variables::globals`].
+    /// Returns the same errors as [`Variables::globals`].
     pub(super) fn new(
         known: &'v Variables<'v>,
         code: &CodeFilter,

@@ -66,7 +66,7 @@ const WORD: u64 = 8;
 /// address and the number of bytes.
 ///
 /// # Errors
-/// If the text is neither.
+/// Returns an error if the text is neither.
 pub fn addresses(text: &str) -> Result<(u64, u64), String> {
     let address = |text: &str| {
         let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
@@ -106,8 +106,8 @@ impl MemoryQuery {
     /// path must exist.
     ///
     /// # Errors
-    /// If the program has no such memory, place or variable, the variable is not in memory, or the
-    /// run cannot be followed.
+    /// Returns an error if the program has no such memory, place or variable, the variable is not
+    /// in memory, or the run cannot be followed.
     pub fn write_accesses(
         &self,
         session: &Session,
@@ -168,7 +168,7 @@ impl MemoryQuery {
     /// Returns the contents of the bytes, and their accesses around the moment.
     ///
     /// # Errors
-    /// As for [`write_accesses`](Self::write_accesses).
+    /// Returns the same errors as [`write_accesses`](Self::write_accesses).
     pub fn answer(
         &self,
         session: &Session,

@@ -401,8 +401,8 @@ const MOST_NAMED: usize = 8;
 /// Returns `None` if no function has such a variable, or if it is a global variable.
 ///
 /// # Errors
-/// If several functions that were executed have such a variable, or none was executed, or the path
-/// cannot be read.
+/// Returns an error if several functions that were executed have such a variable, or none was
+/// executed, or the path cannot be read.
 pub(super) fn last_in_scope(
     traced: &Session,
     (names, source): (&Names, &SourceMap<'_>),

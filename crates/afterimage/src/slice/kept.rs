@@ -11,7 +11,7 @@ use crate::append::append_to;
 /// Parses a name for a stored slice.
 ///
 /// # Errors
-/// If the text cannot be the name of a slice.
+/// Returns an error if the text cannot be the name of a slice.
 pub fn name(text: &str) -> Result<String, String> {
     if text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
         Err("a name must have 1 to 255 bytes, and no control characters".to_owned())

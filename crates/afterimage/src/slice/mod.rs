@@ -50,8 +50,8 @@ pub struct FoundSlice<'f, 'a> {
 /// the values must exist, too.
 ///
 /// # Errors
-/// If there is no such place or execution, no slice has the name, the recording is damaged, or
-/// `ask` fails.
+/// Returns an error if there is no such place or execution, no slice has the name, the recording is
+/// damaged, or `ask` fails.
 pub fn find<R>(
     session: &Session,
     wanted: &Wanted,
@@ -97,7 +97,7 @@ impl FoundSlice<'_, '_> {
     /// Reports the contents of the slice.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn report(&self) -> Result<SliceReport> {
         let program = self.session.program();
         let operators = self.session.operators();
@@ -126,7 +126,7 @@ impl FoundSlice<'_, '_> {
     /// run.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn edges(&self) -> Result<BTreeSet<Edge>> {
         follow_for(self.session, "collecting dependences", |run, log| {
             Ok(exercised_of(run, log, &self.saved.question)?)
@@ -136,7 +136,7 @@ impl FoundSlice<'_, '_> {
     /// Returns the text of each of the first statements in the slice.
     ///
     /// # Errors
-    /// If the module cannot be read.
+    /// Returns an error if the module cannot be read.
     pub fn texts(&self, report: &SliceReport, first: usize) -> Result<Vec<String>> {
         let shown = report.statements.iter().take(first);
         let offsets = Vec::from_iter(shown.map(|one| OrigOffset(one.offset)));
@@ -157,7 +157,7 @@ impl FoundSlice<'_, '_> {
     /// Stores the slice in the recording under a name.
     ///
     /// # Errors
-    /// If the name belongs to another slice, or nothing can be added to the file.
+    /// Returns an error if the name belongs to another slice, or nothing can be added to the file.
     pub fn keep(&self, name: &str) -> Result<()> {
         kept::keep(self.session, name, &self.saved)
     }

@@ -56,7 +56,8 @@ impl Embedding {
     /// Chooses the files that the debug information names and that are under a root.
     ///
     /// # Errors
-    /// If a root does not exist or is not a folder, or there is no file under any root.
+    /// Returns an error if a root does not exist or is not a folder, or there is no file under any
+    /// root.
     pub fn choose(
         roots: &[PathBuf],
         source: &SourceMap<'_>,
@@ -211,7 +212,7 @@ impl Embedding {
     /// sentence for each file that could not be embedded.
     ///
     /// # Errors
-    /// If the recording cannot be written.
+    /// Returns an error if the recording cannot be written.
     pub fn write(&self, out: &TraceWriter) -> Result<Vec<String>> {
         let mut section = out.sources()?;
         let mut lost = Vec::new();

@@ -33,7 +33,7 @@ impl Bounds {
     /// Finds the stretch in the run.
     ///
     /// # Errors
-    /// If there are no such positions, or the stretch is empty.
+    /// Returns an error if there are no such positions, or the stretch is empty.
     pub fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
         self.window_of(positions, Direction::Forward)
     }

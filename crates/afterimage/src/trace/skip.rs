@@ -41,7 +41,7 @@ impl<'s> SkippingSteps<'s> {
     /// reversed.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn new(
         session: &'s Session,
         own: Option<&'s OwnFunctions<'s>>,
@@ -61,7 +61,7 @@ impl<'s> SkippingSteps<'s> {
     /// Returns the next step, or `None` after the last one.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn next(&self) -> Result<Option<Step>, PresentError> {
         match &mut *self.steps.borrow_mut() {
             Way::Forward(steps) => next_of(steps.next()),
@@ -74,7 +74,7 @@ impl<'s> SkippingSteps<'s> {
     /// at which the library code executes a block, or `None` if nothing was left out.
     ///
     /// # Errors
-    /// If the run cannot be followed.
+    /// Returns an error if the run cannot be followed.
     pub fn skip(&self, time: u64) -> Result<Option<u64>, PresentError> {
         let Some(own) = self.own else {
             return Ok(None);

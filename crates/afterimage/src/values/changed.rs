@@ -15,7 +15,7 @@ use crate::Session;
 /// value at each of some moments.
 ///
 /// # Errors
-/// If the recording is damaged, or the run cannot be followed.
+/// Returns an error if the recording is damaged, or the run cannot be followed.
 pub(super) fn changed(
     session: &Session,
     source: &SourceMap<'_>,

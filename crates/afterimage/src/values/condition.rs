@@ -171,7 +171,7 @@ impl ConditionQuery {
 /// Returns the first path in a condition that begins with a variable.
 ///
 /// # Errors
-/// If the condition refers to something unknown at the place.
+/// Returns an error if the condition refers to something unknown at the place.
 pub(crate) fn first_variable<'c>(
     session: &Session,
     (condition, place): (&'c Condition, &Place),

@@ -14,7 +14,7 @@ use crate::steps::follow;
 /// Writes a summary of the values that each load read. The path must exist.
 ///
 /// # Errors
-/// If the run cannot be followed, or the rows cannot be written.
+/// Returns an error if the run cannot be followed, or the rows cannot be written.
 pub fn write_load_values(session: &Session, to: &Rows<'_>) -> Result<()> {
     let loads = follow(session, |run, log| Ok(load_values(run, log)?))?;
     with_names(session, |program| {
@@ -29,7 +29,7 @@ pub fn write_load_values(session: &Session, to: &Rows<'_>) -> Result<()> {
 /// Writes every value that loads read. The path must exist.
 ///
 /// # Errors
-/// As for [`write_load_values`].
+/// Returns the same errors as [`write_load_values`].
 pub fn write_loaded(session: &Session, to: &Rows<'_>) -> Result<()> {
     with_names(session, |program| {
         let scene = program.scene(to.style);

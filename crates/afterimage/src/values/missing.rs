@@ -16,7 +16,7 @@ use crate::{Beyond, Filters, Session, SessionError};
 /// Determines which values of a run the filters keep. The path must exist.
 ///
 /// # Errors
-/// If the program has no such place, or nothing is left.
+/// Returns an error if the program has no such place, or nothing is left.
 fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<KeptValues> {
     let source = session.source_map();
     let names = session.module().names(source);
@@ -31,7 +31,7 @@ fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<K
 /// filters keep nothing.
 ///
 /// # Errors
-/// If the run cannot be followed, or the work is cancelled.
+/// Returns an error if the run cannot be followed, or the work is cancelled.
 pub fn add_first_values(
     session: &Session,
     filters: &Filters,
@@ -59,8 +59,8 @@ pub fn add_first_values(
 /// does not read existing values, which may be damaged. Builds the path if it does not exist.
 ///
 /// # Errors
-/// If the program has no such place, nothing is left, or the existing values are of other
-/// functions.
+/// Returns an error if the program has no such place, nothing is left, or the existing values are
+/// of other functions.
 pub fn missing_values(
     session: &Session,
     filters: &Filters,

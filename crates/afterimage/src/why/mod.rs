@@ -99,7 +99,7 @@ impl WhyQuery {
     /// Finds the value to explain.
     ///
     /// # Errors
-    /// If there is no such value, or the recording is damaged.
+    /// Returns an error if there is no such value, or the recording is damaged.
     pub fn start(&self, scene: &Scene<'_, '_>) -> Result<Start> {
         let file = scene.traced.at();
         let whole = if self.digit {
@@ -248,7 +248,7 @@ impl<'t, 'a> Way<'t, 'a> {
     /// Begins a chain.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn new(scene: &'t Scene<'t, 'a>, start: &Start, most: u64) -> Result<Self> {
         let from = start.held(scene)?;
         let traced = scene.traced;

@@ -41,7 +41,7 @@ impl Start {
     /// found. Text names the origin first, so it waits for the first 500 steps.
     ///
     /// # Errors
-    /// If the recording is damaged, or `out` fails.
+    /// Returns an error if the recording is damaged, or `out` fails.
     pub fn show(
         &self,
         out: &mut dyn Write,
@@ -110,7 +110,7 @@ impl Start {
 /// chain is long, the text says how to see all of it.
 ///
 /// # Errors
-/// If there is no such value, the recording is damaged, or `out` fails.
+/// Returns an error if there is no such value, the recording is damaged, or `out` fails.
 pub fn chain(
     out: &mut dyn Write,
     scene: &Scene<'_, '_>,

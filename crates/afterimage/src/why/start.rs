@@ -66,7 +66,7 @@ impl Start {
     /// Returns the value to follow back and, if only some of its bits are followed, these bits.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn held(&self, scene: &Scene<'_, '_>) -> Result<Option<(At, Option<u64>)>> {
         Ok(match &self.from {
             None => None,
@@ -84,7 +84,7 @@ impl Start {
     /// because describing an execution requires counting.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn place(&self, scene: &Scene<'_, '_>) -> Result<Option<Spot>> {
         let Some(Held::Put { put, .. }) = &self.from else {
             return Ok(self.place);

@@ -190,7 +190,7 @@ impl<'t, 'a> Teller<'t, 'a> {
     /// more at once.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn stopped(&self, links: u64, further: &str) -> Result<WhyEnd> {
         let last = self.last.map(|spot| self.scene.place(spot)).transpose()?;
         let at = last.map_or(String::new(), |place| place.at);

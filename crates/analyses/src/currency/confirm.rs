@@ -37,7 +37,7 @@ const LOWEST: u64 = 1024;
 /// wanted operator.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn operator_values<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -296,8 +296,8 @@ impl Alignment<'_> {
     /// only counterparts confirmed by values count.
     ///
     /// # Errors
-    /// If the stop has no counterpart. The error contains a reason if the values refuse the counted
-    /// counterpart.
+    /// Returns an error if the stop has no counterpart. The error contains a reason if the values
+    /// refuse the counted counterpart.
     pub fn counterpart(&self, stop: u32) -> Result<u32, Option<Refusal>> {
         let Moments { a, b, .. } = self.moments;
         let is_arrival = |part: &u32| b.parts[*part as usize].unit == Unit::Arrival;

@@ -60,8 +60,8 @@ const TRIALS: usize = 24;
 /// to be in different orders.
 ///
 /// # Errors
-/// If a path cannot be read, the runs did not call the host in the same way, or the line is
-/// executed too often between two common calls.
+/// Returns an error if a path cannot be read, the runs did not call the host in the same way, or
+/// the line is executed too often between two common calls.
 pub fn moments<S: Segments>(
     a: &Version<'_, '_, S>,
     b: &Version<'_, '_, S>,

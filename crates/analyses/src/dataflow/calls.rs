@@ -30,7 +30,7 @@ impl LastStep {
     /// the program.
     ///
     /// # Errors
-    /// If the program does not contain the place where the run ended.
+    /// Returns an error if the program does not contain the place where the run ended.
     pub fn of(program: &Program, module: &[u8], end: &End) -> Result<Option<Self>, ProfileError> {
         let stops = stops(program, &OperatorIndex::new(program, module), end)?;
         let Some(stop) = stops.first() else {
@@ -125,7 +125,7 @@ impl RunCalls {
     /// `tell` receives the number of the run's blocks whose calls have been collected.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
         last: Option<LastStep>,

@@ -163,7 +163,7 @@ impl<'a> Facts<'a> {
     /// linear in the blocks of all unique path traces of the run. Regular traces take less.
     ///
     /// # Errors
-    /// If the fact does not apply to the operator.
+    /// Returns an error if the fact does not apply to the operator.
     pub fn answer(
         &self,
         function: FuncId,
@@ -177,7 +177,7 @@ impl<'a> Facts<'a> {
     /// Like [`answer`](Self::answer), but also returns the deciding site of each execution.
     ///
     /// # Errors
-    /// If the fact does not apply to the operator.
+    /// Returns an error if the fact does not apply to the operator.
     pub fn answer_each(
         &self,
         function: FuncId,

@@ -24,7 +24,7 @@ pub struct Parting {
 /// are the same. Time is linear in the paths up to that block.
 ///
 /// # Errors
-/// If a path cannot be read or is incomplete.
+/// Returns an error if a path cannot be read or is incomplete.
 pub fn parting<S: Segments>(
     a: &WholePath<S>,
     b: &WholePath<S>,

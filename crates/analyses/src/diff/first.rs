@@ -45,7 +45,7 @@ const KEPT: usize = 32;
 /// Takes twice as long as following both runs up to the difference.
 ///
 /// # Errors
-/// If either run cannot be followed.
+/// Returns an error if either run cannot be followed.
 pub fn first_difference<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,

@@ -60,7 +60,7 @@ const KEPT: usize = 120;
 /// the output that only one run has written so far.
 ///
 /// # Errors
-/// If either run cannot be followed.
+/// Returns an error if either run cannot be followed.
 pub fn output_differences<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,

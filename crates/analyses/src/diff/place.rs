@@ -21,7 +21,7 @@ pub struct CallPlace {
 /// first. Activations entered by a tail call or by the host have no call.
 ///
 /// # Errors
-/// If the path cannot be read.
+/// Returns an error if the path cannot be read.
 pub fn calls_around<S: Segments>(
     path: &WholePath<S>,
     program: &Program,
@@ -63,7 +63,7 @@ where
 /// is the number of the operator's execution in that block.
 ///
 /// # Errors
-/// If the path cannot be read.
+/// Returns an error if the path cannot be read.
 pub fn executed_by<S: Segments>(
     path: &WholePath<S>,
     program: &Program,

@@ -174,7 +174,7 @@ impl Take for Ranges<'_> {
 /// Time is linear in the run, and memory in the program.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn ranges<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -56,7 +56,7 @@ impl Otherwise {
 /// long as following the run.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn effects<S: Segments>(
     side: Side<'_, S>,
     other: Module<'_>,

@@ -162,7 +162,7 @@ impl Take for Sketches {
 /// guest writes to, and 1,000 to 2,000 bytes for each executed statement.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn version<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

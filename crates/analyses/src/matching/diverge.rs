@@ -141,7 +141,7 @@ struct Open {
 /// first run reports progress.
 ///
 /// # Errors
-/// If a run cannot be followed, or the first run differs from the sketched run.
+/// Returns an error if a run cannot be followed, or the first run differs from the sketched run.
 pub fn divergences<S>(
     versions: [&Sketched; 2],
     matched: &Matched,

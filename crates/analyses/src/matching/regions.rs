@@ -313,7 +313,7 @@ fn anchor_of(version: &Version, anchors: impl Iterator<Item = u32>) -> Vec<u32> 
 /// not stand alone, the first version's statements are separated by the calls around them.
 ///
 /// # Errors
-/// If a run cannot be followed.
+/// Returns an error if a run cannot be followed.
 pub(super) fn regions<S: Segments>(
     versions: [&Sketched; 2],
     standing: Option<&HashSet<FuncId>>,

@@ -43,7 +43,7 @@ pub struct Matched {
 /// sequence of calls by which it is separated.
 ///
 /// # Errors
-/// If a run cannot be followed, or the first run differs from the sketched run.
+/// Returns an error if a run cannot be followed, or the first run differs from the sketched run.
 pub fn match_runs<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,
@@ -72,7 +72,7 @@ pub struct Trial<'t> {
 /// Matches two runs like [`match_runs`], with the options of a trial.
 ///
 /// # Errors
-/// If a run cannot be followed, or the first run differs from the sketched run.
+/// Returns an error if a run cannot be followed, or the first run differs from the sketched run.
 pub fn match_runs_by<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,

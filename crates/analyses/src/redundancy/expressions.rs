@@ -32,7 +32,7 @@ fn is_pure(code: Code) -> bool {
 /// path.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn expression_redundancy<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

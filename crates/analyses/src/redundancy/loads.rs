@@ -20,7 +20,7 @@ use afterimage_replay::steps::{Follower, Run, StepsError, is_access};
 /// accesses are regular.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn load_redundancy<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -66,7 +66,7 @@ impl StoredSimulation {
     /// break. `site` is the site's number in the summary. Needs memory for the misses of one epoch.
     ///
     /// # Errors
-    /// If the history is damaged.
+    /// Returns an error if the history is damaged.
     pub fn runs(
         &self,
         site: usize,
@@ -121,7 +121,7 @@ impl StoredSimulation {
     /// `None` if there is no such execution.
     ///
     /// # Errors
-    /// If the history is damaged.
+    /// Returns an error if the history is damaged.
     pub fn outcome(&self, site: usize, number: u64) -> Result<Option<OneOutcome>, StoredError> {
         let mut found: Option<OneOutcome> = None;
         let (mut passed, mut last) = (0, None);
@@ -158,7 +158,7 @@ impl StoredSimulation {
     /// these misses.
     ///
     /// # Errors
-    /// If the history is damaged.
+    /// Returns an error if the history is damaged.
     pub fn sample(&self, site: usize, most: u64) -> Result<Vec<u64>, StoredError> {
         let Some((_, tally)) = self.summary.sites.get(site) else {
             return Ok(Vec::new());

@@ -22,7 +22,7 @@ pub enum Producer {
 /// counts, most frequent first. Leaves out executions in parts of the run without stored values.
 ///
 /// # Errors
-/// If the trace is damaged.
+/// Returns an error if the trace is damaged.
 pub fn producers<'a>(
     values: &RecordedValues<'a>,
     program: &'a Program,

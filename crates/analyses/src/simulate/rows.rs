@@ -70,7 +70,7 @@ impl MissRows {
     /// sites), plus the bodies of their functions.
     ///
     /// # Errors
-    /// If the summary names an operator that the program does not contain.
+    /// Returns an error if the summary names an operator that the program does not contain.
     pub fn new(
         summary: &Summary,
         operators: &Operators<'_>,

@@ -25,7 +25,7 @@ pub type Keep<'k> = dyn FnMut(usize, u64, &[u8]) -> Result<(), Box<dyn Error + S
 /// does not depend on the length of the run.
 ///
 /// # Errors
-/// If the run cannot be followed, or `keep` fails.
+/// Returns an error if the run cannot be followed, or `keep` fails.
 pub fn simulate<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

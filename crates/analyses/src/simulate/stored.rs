@@ -41,7 +41,7 @@ impl SimulationWriter {
     /// Begins a section for each simulation.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn new(out: &TraceWriter, specs: &[Spec]) -> Result<Self, TraceError> {
         let begin = |spec: &Spec| out.section(Kind::SIMULATION, Some(&spec.to_string()));
         Ok(Self {
@@ -52,7 +52,7 @@ impl SimulationWriter {
     /// Adds an epoch, as [`simulate`](super::simulate) delivers it.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn put(
         &mut self,
         simulation: usize,
@@ -65,7 +65,7 @@ impl SimulationWriter {
     /// Ends the sections. They become part of the file with the commit.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn finish(self, summaries: &[Summary]) -> Result<(), TraceError> {
         for (section, summary) in self.sections.into_iter().zip(summaries) {
             section.finish(summary.blocks, &summary.encode())?;
@@ -106,7 +106,7 @@ pub struct DamagedSimulation {
 /// Reads the summaries of a file's simulations.
 ///
 /// # Errors
-/// If the file's sections cannot be listed.
+/// Returns an error if the file's sections cannot be listed.
 pub fn stored_simulations(file: &TraceFile) -> Result<StoredSimulations, TraceError> {
     let mut found = StoredSimulations::default();
     for (position, name) in named_sections(file)? {
@@ -124,7 +124,7 @@ pub fn stored_simulations(file: &TraceFile) -> Result<StoredSimulations, TraceEr
 /// Reads a simulation of a file. Returns `None` if there is no such simulation.
 ///
 /// # Errors
-/// If the simulation is damaged.
+/// Returns an error if the simulation is damaged.
 pub fn stored_simulation(
     file: &TraceFile,
     spec: &Spec,
@@ -208,7 +208,7 @@ impl StoredSimulation {
     /// Passes the epochs to `each` in order, each with the number of blocks executed before it.
     ///
     /// # Errors
-    /// If an epoch is damaged, or `each` fails.
+    /// Returns an error if an epoch is damaged, or `each` fails.
     pub fn epochs<E: From<StoredError>>(
         &self,
         mut each: impl FnMut(u64, &Epoch<'_>) -> Result<(), E>,
@@ -228,7 +228,7 @@ impl StoredSimulation {
     /// the misses of one epoch.
     ///
     /// # Errors
-    /// If the history is damaged, or `each` fails.
+    /// Returns an error if the history is damaged, or `each` fails.
     pub fn misses<E: From<StoredError>>(
         &self,
         site: usize,

@@ -31,7 +31,7 @@ fn most(left: u64) -> u64 {
 /// stretch.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn backward<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

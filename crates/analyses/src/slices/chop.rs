@@ -21,7 +21,7 @@ use afterimage_replay::steps::{Run, StepsError};
 /// memory, plus one bit for each instruction executed between the two.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn chop<S: Segments>(
     run: Run<'_, S>,
     logs: [LogReader; 2],

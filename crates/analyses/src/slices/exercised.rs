@@ -20,7 +20,7 @@ const NODES: usize = 1 << 19;
 /// Time is linear in the executed statements. Needs the guest's memory, plus memory for the edges.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn exercised<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

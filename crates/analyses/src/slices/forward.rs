@@ -19,7 +19,7 @@ const NODES: usize = 1 << 19;
 /// Time is linear in the blocks executed after that checkpoint. Needs the guest's memory.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn forward<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -36,7 +36,7 @@ where
 /// such as output. The data is in the order of the reads.
 ///
 /// # Errors
-/// As for [`forward`].
+/// Returns the same errors as [`forward`].
 pub fn influence<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

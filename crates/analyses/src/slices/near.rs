@@ -121,7 +121,7 @@ impl From<ValuesError> for Stop {
 /// Takes some tens of microseconds per execution, plus the time to open stored data.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn near<'v, 'a>(
     host: &HostReads<'v, 'a>,
     module: &'a [u8],

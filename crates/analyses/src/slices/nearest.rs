@@ -65,7 +65,7 @@ pub struct Nearest<L> {
 /// about 10 µs. So time does not depend on the size of the slice.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn nearest<'v, 'a, L: Copy + Eq + Hash>(
     host: &HostReads<'v, 'a>,
     module: &'a [u8],

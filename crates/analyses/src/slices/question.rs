@@ -82,7 +82,7 @@ impl Question {
 /// Takes as long as [`backward`] or [`forward`].
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn by_statements<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
@@ -134,7 +134,7 @@ fn limited(question: &Question, depth: u8) -> Vec<Criterion> {
 /// [`Algorithm::Nodes`], time is linear in the executed code, and the run is not followed.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn answer<S: Segments>(
     run: Run<'_, S>,
     logs: [LogReader; 2],
@@ -191,7 +191,7 @@ fn from_statements(
 /// criterion or in the whole run.
 ///
 /// # Errors
-/// If the run cannot be followed.
+/// Returns an error if the run cannot be followed.
 pub fn exercised_of<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,

@@ -62,7 +62,7 @@ impl SliceCounts {
     /// operators of the executed functions.
     ///
     /// # Errors
-    /// If the module does not match the program.
+    /// Returns an error if the module does not match the program.
     pub fn new<S: Segments>(
         slice: &Slice,
         program: &Program,

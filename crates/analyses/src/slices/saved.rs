@@ -56,9 +56,9 @@ pub enum SavedError {
 /// Appends a slice to a file. The slice becomes part of the file with the commit.
 ///
 /// # Errors
-/// If the file cannot be written or the name is longer than 255 bytes. Also fails if the question
-/// is about more than 2^24 bytes of memory, about addresses from 2^34 on, or about a memory with a
-/// number above 64.
+/// Returns an error if the file cannot be written or the name is longer than 255 bytes. Also fails
+/// if the question is about more than 2^24 bytes of memory, about addresses from 2^34 on, or about
+/// a memory with a number above 64.
 pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), SavedError> {
     if !is_bounded(&saved.question) {
         return Err(SavedError::TooLarge);
@@ -93,7 +93,7 @@ fn is_bounded(question: &Question) -> bool {
 /// that is damaged or belongs to another program appears as an error.
 ///
 /// # Errors
-/// If the file's sections cannot be listed.
+/// Returns an error if the file's sections cannot be listed.
 pub fn saved_slices(
     file: &TraceFile,
     program: &Program,

@@ -179,7 +179,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     /// Returns the executions of a block in the whole run.
     ///
     /// # Errors
-    /// If the executions cannot be counted.
+    /// Returns an error if the executions cannot be counted.
     pub fn runs(&self, place: CodeBlock) -> Result<Occurrences<'a, FileSegments>, WhyError> {
         let nodes = self.nodes.get(&place).into_iter().flatten().copied();
         self.occurrences(nodes)
@@ -196,7 +196,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     /// Returns the number of times that a block began after the given time.
     ///
     /// # Errors
-    /// If the executions cannot be counted.
+    /// Returns an error if the executions cannot be counted.
     pub fn times(&self, place: CodeBlock) -> Result<u64, WhyError> {
         let all = self.runs(place)?;
         let before = all.rank(self.after).map_err(path)?;
@@ -243,7 +243,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     /// smallest number of steps. Examines each block once.
     ///
     /// # Errors
-    /// If the path cannot be read.
+    /// Returns an error if the path cannot be read.
     pub fn of(&self, places: &[CodeBlock]) -> Result<Vec<Absent>, WhyError> {
         let start = |&place| PlaceQuery {
             place,

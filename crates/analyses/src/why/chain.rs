@@ -185,7 +185,7 @@ impl<'v, 'a> Chain<'v, 'a> {
     /// Returns the next step back; `None` after the end.
     ///
     /// # Errors
-    /// If the trace is damaged or incomplete.
+    /// Returns an error if the trace is damaged or incomplete.
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Step>, WhyError> {
         let Some(asked) = self.asked.take() else {

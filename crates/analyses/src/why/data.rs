@@ -25,7 +25,7 @@ const SHOWN: usize = 16;
 /// Time is linear in the size of the module.
 ///
 /// # Errors
-/// If the module cannot be read.
+/// Returns an error if the module cannot be read.
 pub fn data_of(
     program: &Program,
     module: &[u8],
@@ -51,7 +51,7 @@ pub fn data_of(
 /// Returns a part of a data segment.
 ///
 /// # Errors
-/// If the module cannot be read.
+/// Returns an error if the module cannot be read.
 pub fn data_in(module: &[u8], segment: u32, offset: u64) -> Result<DataPart, MachineError> {
     let (segments, names) = segments(module)?;
     let held = segments.get(segment as usize).copied().unwrap_or_default();

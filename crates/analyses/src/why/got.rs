@@ -26,7 +26,7 @@ impl Got {
     /// Returns `None` if the byte was not read. O(events of the log).
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn find(
         file: &TraceFile,
         imports: &[Import],

@@ -74,7 +74,7 @@ impl InputSource {
     /// of the log before the call).
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn find(
         host: &HostReads<'_, '_>,
         file: &TraceFile,

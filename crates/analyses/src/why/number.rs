@@ -77,7 +77,7 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
     /// are in library code.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn made_from(&mut self, written: &[At]) -> Result<Option<Match>, WhyError> {
         let readings = self.readings;
         let mut is_made = Vec::from_iter(readings.iter().map(Digits::is_as_written));
@@ -199,7 +199,7 @@ impl<'s, 'v, 'a> NumberSearch<'s, 'v, 'a> {
     /// sign, digits and point. The search ends at the first code outside libraries.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn around(&self) -> Result<Option<Match>, WhyError> {
         let mut seen = HashSet::new();
         let mut left = LOOKED_AT;

@@ -11,7 +11,7 @@ impl Walk<'_, '_> {
     /// Returns the place of an instruction in an execution.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn spot(&self, instance: Instance, inst: usize) -> Result<Spot, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let op = compiled.code.insts[inst].op;
@@ -35,7 +35,7 @@ impl Walk<'_, '_> {
     /// Returns the place of the operator that ends an execution.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn end_spot(&self, instance: Instance) -> Result<Spot, WhyError> {
         Ok(self.spot_of(instance, end_of(self.values, instance)?))
     }
@@ -43,7 +43,7 @@ impl Walk<'_, '_> {
     /// Returns the call in the constant's block that takes the constant as an argument, if any.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn passed_by(&self, instance: Instance, constant: OpId) -> Result<Option<Spot>, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let (NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. }) =

@@ -41,7 +41,7 @@ impl PutBytes {
     /// needed for the output itself.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn caller(&self, host: &HostReads<'_, '_>) -> Result<Instance, HostReadsError> {
         match self.read {
             Some((time, _)) => host.caller_at(time, self.call),
@@ -54,7 +54,7 @@ impl Put {
     /// Returns the call's output, with the bytes that the file contains.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// Returns an error if the recording is damaged.
     pub fn open(&self, host: &HostReads<'_, '_>) -> Result<PutBytes, HostReadsError> {
         Ok(PutBytes {
             call: self.call,
@@ -66,7 +66,7 @@ impl Put {
     /// file does not contain the bytes, follows the run from the last checkpoint.
     ///
     /// # Errors
-    /// If the recording is damaged, or the run cannot be followed.
+    /// Returns an error if the recording is damaged, or the run cannot be followed.
     pub fn bytes(
         &self,
         opened: &PutBytes,
@@ -108,7 +108,7 @@ impl Put {
     /// `None` if they are not stored.
     ///
     /// # Errors
-    /// If the stored output is damaged.
+    /// Returns an error if the stored output is damaged.
     pub fn stored(&self, stored: &FilePrinted) -> Result<Option<(u64, Vec<u8>)>, PrintedError> {
         stored.get(self.call, self.digest)
     }
@@ -140,7 +140,7 @@ impl<'p> Printed<'p> {
     /// Opens the output of a run.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Returns an error if the log cannot be read.
     pub fn new(file: &TraceFile, imports: &'p [Import]) -> Result<Self, WhyError> {
         Calls::new(file, imports).map(Self)
     }
@@ -148,7 +148,7 @@ impl<'p> Printed<'p> {
     /// Returns the next call that wrote to a stream.
     ///
     /// # Errors
-    /// If the log is damaged.
+    /// Returns an error if the log is damaged.
     pub fn next(&mut self, stream: &Stream) -> Result<Option<Put>, WhyError> {
         while let Some(call) = self.0.next()? {
             let fd = call.argument(0) as u32;
@@ -186,7 +186,7 @@ impl<'p> Printed<'p> {
 /// the end of an execution.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn written_before(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,
@@ -203,7 +203,7 @@ pub fn written_before(
 /// there are several parts.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn written_until(
     walk: &Walk<'_, '_>,
     host: &HostReads<'_, '_>,

@@ -13,7 +13,7 @@ impl Walk<'_, '_> {
     /// the statement has no value.
     ///
     /// # Errors
-    /// If the trace is damaged or incomplete.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn start(&self, instance: Instance, statement: Statement) -> Result<Option<At>, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let inst = match statement.kind {
@@ -82,7 +82,7 @@ impl Walk<'_, '_> {
     /// the offset is 0, and for other operators.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn offset(&self, instance: Instance, op: OpId) -> Result<Option<u64>, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = compiled.code.inst_of(op);

@@ -30,7 +30,7 @@ const NAMED: usize = 100;
 /// transfers. `host` supplies the paths of opened files. O(events of the log).
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn traffic(
     file: &TraceFile,
     imports: &[Import],

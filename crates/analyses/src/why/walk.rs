@@ -37,7 +37,7 @@ impl Walk<'_, '_> {
     /// Follows a value back by one link. Takes a few look-ups in the trace.
     ///
     /// # Errors
-    /// If the trace is damaged or incomplete.
+    /// Returns an error if the trace is damaged or incomplete.
     pub fn back(&self, at: At) -> Result<StepBack, WhyError> {
         self.back_from(at, None)
     }
@@ -70,7 +70,7 @@ impl Walk<'_, '_> {
     /// for an indirect call, and if the execution does not end with a call.
     ///
     /// # Errors
-    /// If the trace is damaged.
+    /// Returns an error if the trace is damaged.
     pub fn called(&self, instance: Instance) -> Result<Option<FuncId>, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         Ok(match compiled.code.end {

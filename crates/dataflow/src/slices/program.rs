@@ -56,8 +56,8 @@ impl<'a> Slicing<'a> {
     /// [`Approach::Nodes`](super::Approach::Nodes) uses it.
     ///
     /// # Panics
-    /// If there are fewer statements than nodes in the graph, or if the numbers of statements and
-    /// predecessor lists differ.
+    /// Panics if there are fewer statements than nodes in the graph, or if the numbers of
+    /// statements and predecessor lists differ.
     pub fn new(
         graph: &'a TimestampedGraph,
         statements: &'a [Statement],

@@ -61,7 +61,7 @@ pub struct Row {
 /// whole.
 ///
 /// # Panics
-/// If the criterion's node does not execute at its time, unless the approach is
+/// Panics if the criterion's node does not execute at its time, unless the approach is
 /// [`Approach::Nodes`].
 pub fn slice(slicing: &Slicing<'_>, criterion: &Criterion, approach: Approach) -> Slice {
     slice_observed(slicing, criterion, approach, None)
@@ -70,7 +70,7 @@ pub fn slice(slicing: &Slicing<'_>, criterion: &Criterion, approach: Approach) -
 /// Like [`slice()`], but reports the queries row by row.
 ///
 /// # Panics
-/// If the criterion's node does not execute at its time, unless the approach is
+/// Panics if the criterion's node does not execute at its time, unless the approach is
 /// [`Approach::Nodes`].
 pub fn slice_observed(
     slicing: &Slicing<'_>,

@@ -48,7 +48,7 @@ const OUTPUT: &str = "65536";
 /// Writes the page. Builds the data that it needs if the recording lacks them.
 ///
 /// # Errors
-/// If the recording is damaged, a requested part has no answer, or `out` fails.
+/// Returns an error if the recording is damaged, a requested part has no answer, or `out` fails.
 pub fn written(out: &mut dyn Write, session: &Session, report: &Report) -> Result<()> {
     let info = json_lines(session, "info", &[])?.remove(0);
     let words = info["args"]

@@ -23,7 +23,7 @@ const LOOKED_AT: u64 = 1 << 16;
 /// runs. `how` describes how the run ended. `frames` are the innermost calls of `stack`.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn cause_of_death(
     scene: &Scene<'_, '_>,
     how: &str,
@@ -80,7 +80,7 @@ pub fn cause_of_death(
 /// position in the table.
 ///
 /// # Errors
-/// If the run cannot be followed to its end.
+/// Returns an error if the run cannot be followed to its end.
 pub fn of_wrong_type(
     scene: &Scene<'_, '_>,
     (at, index): (Spot, u64),
@@ -202,7 +202,7 @@ const REPORTS: usize = 256;
 /// returned an error.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn returned(scene: &Scene<'_, '_>, code: i32, ended: u64) -> Result<Option<WhyDeath>> {
     if let Some(told) = failed_test(scene)? {
         return Ok(Some(told));

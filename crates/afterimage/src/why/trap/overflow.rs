@@ -34,7 +34,7 @@ impl Repeated {
 /// Returns the place of each activation.
 ///
 /// # Errors
-/// If the recording is damaged.
+/// Returns an error if the recording is damaged.
 pub fn sites(scene: &Scene<'_, '_>, stack: &[Call], ended: OpId) -> Result<Vec<(FuncId, OpId)>> {
     let site = |(depth, call): (usize, &Call)| {
         if depth == 0 {
