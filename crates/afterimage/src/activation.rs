@@ -76,7 +76,7 @@ impl ActivationQuery {
             let moment = positions.moment(&self.at)?;
             let calls = around(session, moment.time)?;
             let Some(call) = calls.last() else {
-                bail!("{}: no function is active then", self.at);
+                bail!("{}: no function is active at that moment", self.at);
             };
             lines::check(program.source)?;
             let asked = AnalysedCall {

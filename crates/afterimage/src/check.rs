@@ -87,7 +87,7 @@ pub fn failed(session: &Session) -> Result<()> {
         Some(ending @ (Ending::Returned | Ending::Exited { code: 0 })) => {
             format!("the run {ending}")
         }
-        None => "how the run ended is not in the recording".to_owned(),
+        None => "the recording does not contain the end of the run".to_owned(),
         Some(_) => return killed(session, ""),
     };
     let (named, pasted) = (file.display(), pasted(file));

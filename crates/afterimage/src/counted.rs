@@ -443,7 +443,7 @@ impl Profiled<'_> {
         match (self.note(), format) {
             (None, _) | (_, Format::Text | Format::Json) => Ok(()),
             (Some(note), _) => {
-                bail!("{note}; this format cannot express that: choose --format text or json")
+                bail!("{note}; this format cannot contain this note: choose --format text or json")
             }
         }
     }

@@ -87,7 +87,7 @@ impl DataflowQuery {
             if resolved.occurrence.is_some() {
                 bail!(
                     "{text} names one execution, but facts are decided by all executions of a \
-                     place: leave out the # and what follows it"
+                     place: leave out the # and the number"
                 );
             }
             Ok(resolved.place)

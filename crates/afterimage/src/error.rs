@@ -63,7 +63,7 @@ pub enum Reason {
     /// The program is still running.
     #[error(
         "the program is still being recorded by another process{0}; ask again when it has \
-         ended, or see what is there with `afterimage trace`"
+         ended, or see the part recorded so far with `afterimage trace`"
     )]
     StillRecorded(Writer),
     /// The program is still running, and its path does not exist yet.

@@ -194,7 +194,7 @@ pub fn is_over(path: &Path, file: &TraceFile) -> Result<()> {
     if let Some(recorder) = recorder(path, file) {
         bail!(
             "{}: the program is still being recorded by another process{recorder}; ask again \
-             when it has ended, or see what is there with `afterimage trace`",
+             when it has ended, or see the part recorded so far with `afterimage trace`",
             path.display()
         );
     }

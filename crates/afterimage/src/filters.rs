@@ -363,7 +363,7 @@ fn mark(
         None => 1,
         Some(Occurrence::Kth(number)) => number,
         Some(Occurrence::Last) => bail!(
-            "the last one is known only when the run is over; write a number (afterimage \
+            "the last execution is known only after the run; write a number (afterimage \
              profile counts calls and lines)"
         ),
     };

@@ -220,7 +220,7 @@ impl Note {
                 without(left_out)
             ),
             Self::PathEmpty { blocks } => format!(
-                "nothing of the path was kept: the run has {blocks} blocks, from t=1 to \
+                "no part of the path was kept: the run has {blocks} blocks, from t=1 to \
                  t={blocks}, and reached no mark or function",
                 blocks = grouped(*blocks)
             ),

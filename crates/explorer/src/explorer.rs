@@ -269,7 +269,7 @@ impl Shared {
             if self.read_only {
                 return Response::refused(
                     403,
-                    "notes are not kept: afterimage explore was started with --read-only",
+                    "notes cannot be saved: afterimage explore was started with --read-only",
                 );
             }
             match serde_json::from_slice::<Notes>(&request.body) {

@@ -76,7 +76,7 @@ impl Guard {
                 if request.has("origin") {
                     Ok(rest)
                 } else {
-                    refused("notes are kept only for the page itself: the request has no Origin")
+                    refused("only the page itself may save notes: the request has no Origin")
                 }
             }
             "POST" => Err(Response::refused(405, "POST is only for notes; use GET")),

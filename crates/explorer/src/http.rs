@@ -187,7 +187,7 @@ impl Connection {
             } else {
                 Err(NoRequest::Refused(Response::refused(
                     408,
-                    "the request did not arrive within 10 seconds; send it at once",
+                    "the request did not arrive within 10 seconds; send it in one piece",
                 )))
             };
         }

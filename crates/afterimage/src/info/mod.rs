@@ -218,7 +218,7 @@ fn values(file: &TraceFile, epochs: &FileEpochs) -> Vec<InfoValues> {
             bytes_per_statement: (index.statements > 0)
                 .then(|| stored_bytes as f64 / index.statements as f64),
             parts: vec![
-                part("labels: writers of what is read", sizes.labels),
+                part("labels: writers of the data that is read", sizes.labels),
                 part("labels: early writers of variables", sizes.far),
                 part("kept values", sizes.values),
                 part("runs of bytes that memory copies moved", sizes.copies),

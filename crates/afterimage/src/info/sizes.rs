@@ -91,13 +91,13 @@ pub(super) fn streams(
         ),
         InfoClass::new("values", of(Original::of_values))
             .part("kept values", words(sum.values.1), signed(sum.values.0))
-            .whole("what the host gave (the log)", None, log, part),
+            .whole("data from the host (the log)", None, log, part),
         InfoClass::new(
             "dependences",
             of(|original| original.of_dependences(ControlOf::Statements)),
         )
         .part(
-            "writers of what is read",
+            "writers of the data that is read",
             labels(sum.labels.1),
             signed(sum.labels.0),
         )
@@ -113,7 +113,7 @@ pub(super) fn streams(
         )
         .part("directories", None, signed(sum.directory)),
         // Each chunk is packed as a whole, so what packing saves cannot be divided among its parts.
-        InfoClass::new("overhead of chunks, minus what packing saves", None).part(
+        InfoClass::new("chunk overhead, minus the savings from packing", None).part(
             "frame",
             None,
             signed(used) - signed(told + path_bytes + log + beside),

@@ -185,7 +185,7 @@ fn taking<'f, 'a>(
 fn of_trap(scene: &Scene<'_, '_>, thin: bool) -> Result<SliceStart> {
     let (traced, values) = (scene.traced, scene.values);
     let end = traced.file().end()?;
-    let end = end.context("how the run ended is not in the recording")?;
+    let end = end.context("the recording does not contain the end of the run")?;
     match end.ending {
         Ending::Returned => bail!("the run returned and was not killed; ask with --at"),
         Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(

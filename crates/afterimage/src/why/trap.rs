@@ -47,7 +47,7 @@ struct Death {
 pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let traced = scene.traced;
     let end = traced.file().end()?;
-    let end = end.context("how the run ended is not in the recording")?;
+    let end = end.context("the recording does not contain the end of the run")?;
     let (how, code) = match &end.ending {
         Ending::Returned => bail!("the run returned and was not killed; ask with --at or --stdout"),
         Ending::Interrupted { .. } | Ending::HostError { .. } => bail!(
@@ -214,7 +214,7 @@ pub fn find(scene: &Scene<'_, '_>) -> Result<Start> {
             (what, Some(branch.clone()))
         }
         (None, None) => {
-            let what = format!("the run {how} {at}{joined} no branch led there, nor any value");
+            let what = format!("the run {how} {at}{joined} neither a branch nor a value led there");
             (what, None)
         }
     };

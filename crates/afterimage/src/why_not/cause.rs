@@ -127,7 +127,7 @@ fn kind(scene: &Scene<'_, '_>, cause: &Cause) -> Result<(WhyNotKind, Option<Star
             place.t = length;
             let kind = WhyNotKind::Stopped {
                 place,
-                stood: stood.context("how the run ended is not in the recording")?,
+                stood: stood.context("the recording does not contain the end of the run")?,
             };
             (kind, None)
         }

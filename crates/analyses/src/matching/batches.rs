@@ -204,7 +204,7 @@ where
     T: Take + Send,
     T::Kept: Send,
 {
-    const { assert!(!T::TAKEN, "what computations took is not handed over") };
+    const { assert!(!T::TAKEN, "operands of computations are not passed on") };
     let mut taking = Taking::new(taker);
     let walked = thread::scope(|scope| {
         let (full, filled) = sync_channel(WAITING);

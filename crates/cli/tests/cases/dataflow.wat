@@ -42,7 +42,7 @@
 ;; ! afterimage: run.aft: f#1 names one call to a function with many operators: name one of them
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=@0x64#1;at=@0x4e
-;; ! afterimage: run.aft: @0x64#1 names one execution, but facts are decided by all executions of a place: leave out the # and what follows it
+;; ! afterimage: run.aft: @0x64#1 names one execution, but facts are decided by all executions of a place: leave out the # and the number
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact reaching:@0x4a#3 --format json
 ;; | {"schema":"afterimage/dataflow/2","fact":"reaching:@0x4a#3","answers":[{"function":{"index":1,"name":"f"},"operator":"local.get","offset":74,"source":null,"executions":9,"calls":2,"holds":null,"decided":[{"function":{"index":1,"name":"f"},"operator":"local.set","offset":72,"source":null,"kind":"gen","times":9}],"one":{"number":3,"t":10,"block_of_call":8,"decided":0},"queries":2,"scanned":0,"path_traces":2,"paths":[]}]}
@@ -88,7 +88,7 @@
 ;; ! afterimage: run.aft: @0x4e: it does not read a local; name a local.get
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=@0x4e#2;at=@0x6c
-;; ! afterimage: run.aft: @0x4e#2 names one execution, but facts are decided by all executions of a place: leave out the # and what follows it
+;; ! afterimage: run.aft: @0x4e#2 names one execution, but facts are decided by all executions of a place: leave out the # and the number
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact kill=@0x6c
 ;; ! afterimage: --fact kill=@0x6c: at= is missing; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE

@@ -39,10 +39,10 @@
 ;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in plain.aft (N)
 ;; = 134
 ;; $ afterimage why plain.aft --trap
-;; | the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value
+;; | the run trapped: unreachable executed at @0xa0#1 in plain: neither a branch nor a value led there
 ;; |   ended at @0xa0#1 in plain
 ;; $ afterimage why plain.aft
-;; | the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value
+;; | the run trapped: unreachable executed at @0xa0#1 in plain: neither a branch nor a value led there
 ;; |   ended at @0xa0#1 in plain
 ;; $ afterimage why plain.aft --trap --stdout 3
 ;; ! error: the argument '--trap' cannot be used with '--stdout <BYTE|TEXT>'
@@ -55,5 +55,5 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage why plain.aft --trap --format json
-;; | {"schema":"afterimage/why/2","about":"the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value","value":"","at":"@0xa0#1"}
+;; | {"schema":"afterimage/why/2","about":"the run trapped: unreachable executed at @0xa0#1 in plain: neither a branch nor a value led there","value":"","at":"@0xa0#1"}
 ;; | {"step":"led","frames":[{"place":{"function":{"index":4,"name":"plain"},"source":null,"around":null,"text":null,"operator":"unreachable","at":"@0xa0#1","t":1},"branch":null,"own":false}],"more":0}

@@ -518,7 +518,7 @@ impl Arguments {
             lead(
                 &one.place,
                 None,
-                "a branch because of which it happened".to_owned(),
+                "a branch that caused it".to_owned(),
             );
         }
         for entry in entries {
@@ -595,7 +595,7 @@ fn own_steps(entries: &[WhyEntry]) -> impl Iterator<Item = &WhyPlace> {
 fn decided(decisions: &[WhyBranch]) -> String {
     let mut text = String::new();
     if !decisions.is_empty() {
-        text += "it happened because of these branches:\n";
+        text += "these branches caused it:\n";
     }
     for WhyBranch { place, value } in decisions {
         text += &format!("  {}", place.described());
