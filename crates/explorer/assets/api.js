@@ -122,7 +122,7 @@ async function answer(command, query, stop, view, hear) {
   const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
   const lines = isJson ? body.split("\n").filter((line) => line).map((line) => JSON.parse(line)) : [];
   const why = lines[0]?.error;
-  if (response.status === 409 && why.startsWith("a newer question")) throw new Superseded();
+  if (why?.startsWith("a newer question")) throw new Superseded();
   // The recording may have changed.
   if (response.status === 409) foreseen.clear();
   if (why) throw new Error(why);

@@ -1,10 +1,11 @@
 /** Handles keys, as in gdb and rr, and shows a list of them. */
 import { h } from "./dom.js";
 import { focus, go } from "./focus.js";
-import { callee, caller, execution, step, write } from "./moves.js";
+import { callee, caller, step, write } from "./moves.js";
 import { note } from "./notes.js";
 import { search } from "./search.js";
-import { move } from "./source.js";
+import { executionWhere, move } from "./source.js";
+import { zoomBy } from "./timeline.js";
 
 /** @type {[string, [string, string][]][]} */
 const KEYS = [
@@ -62,7 +63,7 @@ export function keys(views, copy) {
   /** @type {Record<string, () => any>} */
   const does = {
     n: () => step("over", false), N: () => step("over", true), s: () => step("in", false), S: () => step("in", true),
-    f: () => step("out", false), F: () => step("out", true), c: () => execution(1), C: () => execution(-1), w: () => write(1), W: () => write(-1),
+    f: () => step("out", false), F: () => step("out", true), c: () => executionWhere(1), C: () => executionWhere(-1), w: () => write(1), W: () => write(-1),
     u: caller, d: callee, "/": () => search(""), "?": help, b: () => note(), ".": copy,
     y: () => asks() ?? (focus.at && go({ view: "why", about: focus.about?.startsWith("var:") ? focus.about : "value" })),
     o: output, v: () => /** @type {HTMLElement | null} */ (document.querySelector(".variables .value .link"))?.focus(),
@@ -73,11 +74,12 @@ export function keys(views, copy) {
     const on = /** @type {HTMLElement} */ (pressed.target);
     const types = on.matches("input, textarea, select") || on.closest("dialog");
     if (types || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return;
-    if ((pressed.key === "Home" || pressed.key === "End") && on.closest("[data-own-keys]")) return;
+    if ((pressed.key === "Home" || pressed.key === "End") && on.closest("[data-own-keys]:not(canvas)")) return;
     if (pressed.key === "Escape") return on.blur();
     const step = { ArrowDown: /** @type {const} */ (1), ArrowUp: /** @type {const} */ (-1) }[pressed.key];
     if (step && through(on, step)) return pressed.preventDefault();
     if (on === document.body && focus.view === "source" && /^(Arrow|Page|Enter)/.test(pressed.key)) return move(pressed);
+    if (focus.view === "timeline" && (/^[-+=0r]$/.test(pressed.key) || (on === document.body || on.closest(".tracks")) && /^Arrow(Left|Right)$/.test(pressed.key))) return zoomBy(pressed);
     const act = does[pressed.key];
     if (!act) return;
     pressed.preventDefault();

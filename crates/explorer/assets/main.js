@@ -124,7 +124,8 @@ async function progress() {
     if (work ?? question) {
       const part = work?.total ? work.done / work.total : 0;
       const left = part > 0.02 ? `, about ${time((work.milliseconds / part) * (1 - part))} left` : "";
-      const rate = work?.units && work.milliseconds ? `, ${grouped(Math.round(work.done / (work.milliseconds / 1000)))} ${work.units}/s` : "";
+      const seconds = (work?.milliseconds ?? 0) / 1000;
+      const rate = !seconds ? "" : work.units ? `, ${grouped(Math.round(work.done / seconds))} ${work.units}/s` : part ? `, ${((100 * part) / seconds).toFixed(1)} %/s` : "";
       const bar = h("progress", { max: 1, "aria-label": work?.what ?? "Answering" });
       if (work?.total) bar.value = part;
       fill(status, h("span.spin", { "aria-hidden": "true" }), work ? `${work.what}${work.total ? `, ${Math.round(100 * part)} %` : ""}${rate}${left}` : `Answering for ${time(question.milliseconds)}`, bar,

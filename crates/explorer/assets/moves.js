@@ -156,7 +156,7 @@ export function place() {
   return at ? lineName(at) : known.state?.frames.length ? `@0x${known.state.frames[0].offset.toString(16)}` : null;
 }
 /** Returns the selected line, or the place of the moment, in the form that commands take. */
-const here = () => (focus.line && focus.file ? lineName({ file: focus.file, line: Number(focus.line) }) : place());
+export const here = () => (focus.line && focus.file ? lineName({ file: focus.file, line: Number(focus.line) }) : place());
 
 /** Returns the question for the number of executions of a place up to the moment. @param {string} at @returns {[string, Record<string, any>]} */
 const executionAt = (at) => ["executions", { at, by: `t=${known.moment.t}`, limit: 1 }];

@@ -63,12 +63,15 @@ async function moments(query) {
     const { doc } = await ask("values", { at, where, limit: 50 }, "search-where");
     const unknown = doc.unknown.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.times, 0);
     if (!doc.instances.length) throw new Error(nowhere(doc, ""));
-    return doc.instances.map((/** @type {any} */ one) => ({ kind: "value", title: `${at}#${one.number}`, detail: `${one.values.map((/** @type {any} */ value) => `${value.name} = ${value.value}`).join(", ")} · t=${grouped(one.t)} · ${grouped(doc.holds)} of ${grouped(doc.count)}${unknown ? `, ${grouped(unknown)} unknown` : ""}`, act: () => go({ view: "source", at: `${at}#${one.number}`, file: "", line: "" }) }));
+    return doc.instances.map((/** @type {any} */ one) => ({ kind: "value", title: `${at}#${one.number}`, detail: `${one.values.map((/** @type {any} */ value) => `${value.name} = ${value.value}`).join(", ")} · t=${grouped(one.t)} · ${grouped(doc.holds)} of ${grouped(doc.count)}${whole()}${unknown ? `, ${grouped(unknown)} unknown` : ""}`, act: () => go({ view: "source", at: `${at}#${one.number}`, file: "", line: "" }) }));
   }
   if (!/[:#@=%]|^\d|^start$|^end$/.test(query)) return [];
   const { doc } = await ask("moment", { at: query }, "search-moment");
   return [{ kind: "moment", title: query, detail: `t=${grouped(doc.t)} in ${plain(doc.function.name)}${doc.line ? ` at ${doc.line}` : ""}`, act: () => go({ view: focus.view === "overview" ? "source" : focus.view, at: query, file: "", line: "" }) }];
 }
+
+/** Returns the words for counts that a chosen range does not limit. */
+const whole = () => (focus.from && focus.to ? " in the whole run" : "");
 
 /** All functions, the user's own first. */
 const called = once(async () => {
@@ -81,7 +84,7 @@ const called = once(async () => {
 async function functions(query) {
   const low = query.toLowerCase();
   const is = (/** @type {string} */ name) => name.toLowerCase().includes(low) || plain(name).toLowerCase().includes(low);
-  return (await called()).filter((row) => is(row.function.name)).slice(0, 12).map((row) => ({ kind: "function", title: plain(row.function.name), detail: row.entries ? `${counted(row.entries, "call")}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
+  return (await called()).filter((row) => is(row.function.name)).slice(0, 12).map((row) => ({ kind: "function", title: plain(row.function.name), detail: row.entries ? `${counted(row.entries, "call")}${whole()}` : "never called", act: () => go({ view: "function", fn: `func[${row.function.index}]`, call: "" }) }));
 }
 
 /** The imported functions, with the places that call them. @type {() => Promise<any[]>} */

@@ -2,7 +2,7 @@
 import { ask, once, Superseded } from "./api.js";
 import { answered, color, column, counted, empty, failed, fill, grouped, h, loading, sharp, virtual } from "./dom.js";
 import { focus, frame, go, known, lineOf, onhint, onmoment, executionsAt, executionsOf, range } from "./focus.js";
-import { execution, say } from "./moves.js";
+import { execution, here, say } from "./moves.js";
 import { step as stepInstructions, told as toldWat, wat } from "./wat.js";
 
 /** The files of the program. @type {() => Promise<any[]>} */
@@ -314,9 +314,9 @@ async function strip(file, line) {
       if (Number.isSafeInteger(number) && number >= 1 && number <= count) go({ at: `${place(line)}#${number}`, file: "", line: "" });
       else say(`The line has executions 1 to ${grouped(count)}.`);
     } });
-    const where = h("input.where", { type: "text", placeholder: "where n < 0", value: condition, "aria-label": "Only executions where a condition holds", spellcheck: "false", oninput: () => { condition = where.value; },
+    const where = h("input.where", { type: "text", placeholder: "where n < 0", value: conditionAt(place(line)), "aria-label": "Only executions where a condition holds", spellcheck: "false", oninput: () => { condition = { at: place(line), text: where.value }; },
       onkeydown: (/** @type {KeyboardEvent} */ pressed) => { if (pressed.key === "Enter") void step(pressed.shiftKey ? -1 : 1); } });
-    const step = (/** @type {1 | -1} */ by_) => known.moment ? execution(by_, where.value.trim().replace(/^where\s+/, ""), place(line)) : go({ at: `${place(line)}#${by_ > 0 ? 1 : "last"}`, file: "", line: "" });
+    const step = (/** @type {1 | -1} */ by_) => known.moment ? execution(by_, conditionAt(place(line)), place(line)) : go({ at: `${place(line)}#${by_ > 0 ? 1 : "last"}`, file: "", line: "" });
     const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => any} */ act) => h("button", { type: "button", title, "aria-label": title, onclick: act }, sign);
     fill(into, h("div.controls", null, h("strong", null, place(line)), button("⇤", "First execution", () => go({ at: `${place(line)}#1`, file: "", line: "" })), button("◂", "Previous execution (C)", () => step(-1)),
       h("label", null, "# ", which), h("span.soft", null, `of ${grouped(count)}${within < count ? `, ${grouped(within)} in the range` : ""}`), button("▸", "Next execution (c)", () => step(1)), button("⇥", "Last execution", () => go({ at: `${place(line)}#last`, file: "", line: "" })),
@@ -327,7 +327,12 @@ async function strip(file, line) {
     if (!(error instanceof Superseded)) fill(into, failed(error));
   }
 }
-let condition = "";
+/** The condition on the executions of a line. */
+let condition = { at: "", text: "" };
+/** Returns the condition on the executions of a line, if the user wrote one. @param {string | null} at */
+const conditionAt = (at) => (at !== null && condition.at === at ? condition.text.trim().replace(/^where\s+/, "") : "");
+/** Moves to the next execution of the line at which its condition holds, or to the previous one. @param {1 | -1} step */
+export const executionWhere = (step) => execution(step, conditionAt(here()));
 
 const WORDS = new Set(("alignas auto bool break case catch char class const constexpr continue crate default delete do double else enum explicit export extern false float fn for friend goto if impl in inline int let long loop match mod move mut namespace new nullptr NULL operator private protected pub public ref register return self Self short signed sizeof static struct super switch template this throw trait true try type typedef typename union unsafe unsigned use using virtual void volatile where while i8 i16 i32 i64 u8 u16 u32 u64 usize isize f32 f64 str size_t").split(" "));
 

@@ -1,7 +1,7 @@
 /** Shows the state at the moment beside every view: the call stack, the variables, and memory. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading } from "./dom.js";
-import { deeper, focus, follow, frame, frames, go, goto, known, lineOf, onmoment } from "./focus.js";
+import { deeper, focus, follow, frame, frames, go, goto, known, lineOf, namedAt, onmoment } from "./focus.js";
 import { foreseeWrite, say, write } from "./moves.js";
 import { brief, plain } from "./names.js";
 
@@ -105,7 +105,7 @@ function row(one, own, several = false) {
   };
   const named = one.name && !one.shadowed && !several;
   return h("tr", { class: named && focus.about === `var:${one.name}` ? "on" : null, "data-variable": named ? one.name : null }, h("th", { scope: "row", title: one.type }, one.name || "_", one.parameter ? h("span.soft", { title: "parameter" }, "\u00a0ᵖ") : null, one.type && h("span.type", null, one.type)),
-    h("td.value", null, named ? value(one, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
+    h("td.value", null, named ? value(one, own, asked) : one.value ? h("span.shown", null, short(one.value, 90)) : h("span.soft", null, one.unavailable ?? "not known here"), one.written ? h("span.soft", { title: "Its place may hold something else" }, " ?") : null,
       one.shadowed && h("span.soft.shadowed", null, " (hidden by an inner variable)"), several && !one.shadowed && h("span.soft", null, " (one of several with this name)")),
     h("td.acts", null, named && one.value ? [moves(-1, "↤"), moves(1, "↦")] : null));
 }
@@ -139,39 +139,70 @@ function globals() {
 const rest = () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
 
 /**
- * Shows a value. Its members can be opened, and their members.
- * @param {any} variable @param {(name: string) => void} asked
+ * Shows a value. Its members can be opened, and their members, and the target of a pointer.
+ * @param {any} variable @param {any} own its activation @param {(name: string) => void} asked
  */
-function value(variable, asked) {
+function value(variable, own, asked) {
   if (variable.value === null || variable.value === undefined) return h("span.soft", null, variable.unavailable ?? "not known here");
-  const parts = openable(variable.name, variable.value, `${variable.type}: where did it come from?`, asked, variable.type ? asked : null);
+  const parts = openable(variable.name, variable.value, `${variable.type}: where did it come from?`, asked, variable.type ? { asked, own } : null);
   return parts.length > 1 ? h("div.openable", null, parts) : parts[0];
 }
+
+/** The names of the values that are open, so that they stay open when the moment changes. @type {Set<string>} */
+const opened = new Set();
 
 /**
  * Returns a value, or a button that opens it, the value and its members. A member has questions if its name can be written in one.
  * @param {string} name the expression @param {string} text its value @param {string} title
- * @param {((name: string) => void) | null} asked asks about it @param {((name: string) => void) | null} inside asks about its members
+ * @param {((name: string) => void) | null} asked asks about it @param {{ asked: (name: string) => void, own: any } | null} inside how to ask about its members, and its activation
  * @returns {HTMLElement[]}
  */
 function openable(name, text, title, asked, inside) {
-  const button = asked ? h("button.link", { type: "button", title, onclick: () => asked(name) }, short(text, 90)) : h("span.shown", null, short(text, 90));
+  const more = text.length > 90 ? `\n${text}` : "";
+  const button = asked ? h("button.link", { type: "button", title: title + more, onclick: () => asked(name) }, short(text, 90)) : h("span.shown", { title: more.trim() || null }, short(text, 90));
   const members = parts(text);
-  if (!members && text.length <= 90) return [button];
-  const whole = members ? h("dl.members", null) : h("p.whole", null, text);
+  const points = !members && inside && /^0x[0-9a-f]+\b(?!.*(->|\())/.test(text) && !/^0x0+$/.test(text);
+  if (!members && !points && text.length <= 90) return [button];
+  const whole = members || points ? h("dl.members", null) : h("p.whole", null, text);
   whole.hidden = true;
-  const open = h("button.quiet.opens", { type: "button", "aria-expanded": "false", "aria-label": `Members of ${name}`, onclick: () => {
-    if (members && !whole.hasChildNodes()) whole.append(...members.map(([member, what]) => {
-      const path = /^\d+$/.test(member) ? `${name}[${member}]` : /^[A-Za-z_]\w*$/.test(member) ? `${name}.${member}` : null;
-      const ask = path ? inside : null;
-      const shown = openable(path ?? member, what, "Where did it come from?", ask, ask);
-      return h("div", null, h("dt", null, member), h("dd", null, shown.slice(0, 2)), shown[2]);
-    }));
+  /** @param {[string, string][]} all @param {(member: string) => string | null} path */
+  const list = (all, path) => fill(whole, all.map(([member, what]) => {
+    const called = path(member);
+    const ask = called ? inside : null;
+    const shown = openable(called ?? member, what, "Where did it come from?", ask && ask.asked, ask);
+    return h("div", null, h("dt", null, member), h("dd", null, shown.slice(0, 2)), shown[2]);
+  }));
+  const open = h("button.quiet.opens", { type: "button", "aria-expanded": "false", "aria-label": `${points ? "Target" : "Members"} of ${name}`, onclick: () => {
+    if (members && !whole.hasChildNodes()) list(members, (member) => (/^\d+$/.test(member) ? `${name}[${member}]` : isName(member) ? `${name}.${member}` : null));
+    if (points && !whole.hasChildNodes()) {
+      fill(whole, loading());
+      target(name, inside?.own).then((text) => {
+        const all = parts(text);
+        if (all) list(all, (member) => (isName(member) ? `${name}->${member}` : null));
+        else list([[`*${name}`, text]], (member) => member);
+      }, (error) => { if (error instanceof Superseded) fill(whole); else fill(whole, h("span.soft", null, String(error.message ?? error))); });
+    }
     whole.hidden = !whole.hidden;
+    if (whole.hidden) opened.delete(name);
+    else opened.add(name);
     open.setAttribute("aria-expanded", String(!whole.hidden));
     open.textContent = whole.hidden ? "▸" : "▾";
   } }, "▸");
+  if (opened.has(name)) open.click();
   return [open, button, whole];
+}
+
+/** @param {string} text */
+const isName = (text) => /^[A-Za-z_]\w*$/.test(text);
+
+/** Returns the text of the target of a pointer. @param {string} name the pointer @param {any} own its activation @returns {Promise<string>} */
+async function target(name, own) {
+  const moment = own.number === 0 ? known.moment : (await ask(...namedAt(own.t, own.offset))).doc;
+  const [, at, number] = /^(.*)#(\d+)$/.exec(moment.at) ?? [];
+  if (!at) throw new Error("The target is known only at an operator. Make a step first.");
+  const [one] = (await ask("values", { at, instances: `${number}..${number}`, var: `*${name}`, limit: 1 })).doc.instances;
+  if (one?.value === undefined || one.value === null) throw new Error(one?.why ?? one?.unavailable ?? "The target is not known here.");
+  return one.value;
 }
 
 /** Parses the members in the text of a value: `{a = 1, b = {2, 3}}`. @param {string} text @returns {[string, string][] | null} */
@@ -202,15 +233,20 @@ let address = "";
 async function memory() {
   if (!address) address = place();
   const table = h("div", null, loading());
-  const input = h("input", { type: "text", value: address, "aria-label": "Address", size: 10, spellcheck: "false" });
+  const input = h("input", { type: "text", value: address, "aria-label": "Address or variable", title: "An address, such as 0x1040, or a variable in memory", size: 10, spellcheck: "false" });
   const form = h("form.address", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); address = input.value.trim(); void look(); } }, h("label", null, "From ", input), h("button", { type: "submit" }, "Show"),
     h("button.quiet", { type: "button", "aria-label": "Previous 64 bytes", onclick: () => step(-64) }, "−64"), h("button.quiet", { type: "button", "aria-label": "Next 64 bytes", onclick: () => step(64) }, "+64"));
   const step = (/** @type {number} */ by) => { address = `0x${Math.max(0, Number(address) + by).toString(16)}`; input.value = address; void look(); };
   fill(body, form, table);
   const look = async () => {
-    const from = Number(address);
-    if (!Number.isSafeInteger(from) || from < 0) return fill(table, failed(new Error(`${address} is not an address: write a number, such as 0x1040`)));
+    let from = Number(address);
     try {
+      if (!Number.isSafeInteger(from) || from < 0) {
+        // The address of a variable, or of what an expression names.
+        from = (await ask("memory", { var: address, at: focus.at }, "memory")).doc.address;
+        address = `0x${from.toString(16)}`;
+        input.value = address;
+      }
       const answer = await ask("memory", { address: `0x${from.toString(16)}..0x${(from + 63).toString(16)}`, at: focus.at }, "memory");
       fill(table, hex(answer.doc), answered(answer));
     } catch (error) { if (!(error instanceof Superseded)) fill(table, failed(error)); }
@@ -236,7 +272,8 @@ function hex(doc) {
     const { written, next_read: read, next_written: next } = writers[at] ?? {};
     const place = (/** @type {any} */ one) => one.source ? `${base(one.source.file)}:${one.source.line}` : (one.function ? plain(one.function.name) : one.kind);
     const link = (/** @type {string} */ what, /** @type {any} */ one) => one && h("p", null, `${what} `, h("button.link", { type: "button", onclick: () => goto(one.t, one.offset ?? null).catch((error) => say(error.message)) }, `${place(one)} at t=${grouped(one.t)}`), one.value ? ` ${one.value.text}` : "");
-    fill(told, h("p", null, h("code", null, `0x${(doc.address + at).toString(16)}`)), written ? link("written by", written) : h("p.soft", null, "not written before this moment"), link("next read by", read), link("next written by", next));
+    const soon = (/** @type {string} */ what, /** @type {any} */ one, /** @type {string} */ never) => (one ? link(what, one) : one === null ? h("p.soft", null, never) : null);
+    fill(told, h("p", null, h("code", null, `0x${(doc.address + at).toString(16)}`)), written ? link("written by", written) : h("p.soft", null, "not written before this moment"), soon("next read by", read, "not read again"), soon("next written by", next, "not written again"));
   };
   const rows = [];
   for (let from = 0; from < bytes.length; from += 8)

@@ -84,12 +84,26 @@ async function find() {
     const least = Math.max(1, Math.floor((to - from) / 900));
     const answer = await ask("export", { format: "perfetto", from: `t=${from}`, to: `t=${to}`, min: least, depth: 48, code }, "timeline");
     calls = read(JSON.parse(answer.text), from, to);
-    fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged${code === "mine" ? "; library code counts for its callers" : ""}`), answered(answer));
+    fill(parts.note, h("p.more", null, `${counted(calls.length, "bar")}; calls shorter than ${counted(least, "block")} are merged${code === "mine" ? "; library code counts for its callers" : ""}`), twin(), answered(answer));
     draw();
   } catch (error) {
     asked = "";
     if (!(error instanceof Superseded)) fill(parts.note, failed(error));
   }
+}
+
+/** The maximum number of calls in the table. */
+const ROWS = 300;
+/** Creates the table of the same calls, the longest first. */
+function twin() {
+  const made = h("details", { ontoggle: () => {
+    if (!made.open || made.children.length > 1) return;
+    const longest = [...calls].sort((a, b) => (b.to - b.from) - (a.to - a.from)).slice(0, ROWS);
+    made.append(h("div.twin", { tabindex: 0, role: "region", "aria-label": "Calls over time" }, h("table.list", null, h("thead", null, h("tr", null, h("th", null, "Call"), h("th.n", null, "Depth"), h("th.n", null, "From"), h("th.n", null, "Blocks"))), h("tbody", null, longest.map((call) =>
+      h("tr", null, h("td", null, h("button.link", { type: "button", onclick: () => go({ at: `t=${Math.max(1, call.from)}` }) }, plain(call.name))), h("td.n", null, call.depth), h("td.n", null, `t=${grouped(call.from)}`), h("td.n", null, grouped(call.to - call.from)))))),
+      calls.length > ROWS && h("p.soft", null, `and ${counted(calls.length - ROWS, "shorter bar")}`)));
+  } }, h("summary", null, "As a table"));
+  return made;
 }
 
 /** @param {any} doc @param {number} first @param {number} last @returns {Call[]} */
@@ -206,18 +220,19 @@ function listen(canvas) {
     }
     zoom(Math.round(t - (t - seen.from) * by), Math.round(t + (seen.to - t) * by));
   }, { passive: false });
-  canvas.addEventListener("keydown", (event) => {
-    if (!seen) return;
-    const wide = seen.to - seen.from;
-    const acts = /** @type {Record<string, () => void>} */ ({ "+": () => scale(0.5), "=": () => scale(0.5), "-": () => scale(2), 0: () => zoom(1, length),
-      ArrowRight: () => seen && zoom(seen.from + Math.ceil(wide / 5), seen.to + Math.ceil(wide / 5)), ArrowLeft: () => seen && zoom(seen.from - Math.ceil(wide / 5), seen.to - Math.ceil(wide / 5)),
-      r: () => seen && go({ from: String(seen.from), to: String(seen.to) }) });
-    const act = acts[event.key];
-    if (!act) return;
-    event.preventDefault();
-    event.stopPropagation();
-    act();
-  });
+}
+
+/** Zooms or moves the timeline. @param {KeyboardEvent} pressed */
+export function zoomBy(pressed) {
+  if (!seen) return;
+  const wide = seen.to - seen.from;
+  const acts = /** @type {Record<string, () => void>} */ ({ "+": () => scale(0.5), "=": () => scale(0.5), "-": () => scale(2), 0: () => zoom(1, length),
+    ArrowRight: () => seen && zoom(seen.from + Math.ceil(wide / 5), seen.to + Math.ceil(wide / 5)), ArrowLeft: () => seen && zoom(seen.from - Math.ceil(wide / 5), seen.to - Math.ceil(wide / 5)),
+    r: () => seen && go({ from: String(seen.from), to: String(seen.to) }) });
+  const act = acts[pressed.key];
+  if (!act) return;
+  pressed.preventDefault();
+  act();
 }
 
 let counted_ = "";

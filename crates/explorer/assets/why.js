@@ -1,7 +1,7 @@
 /** Shows where a value came from, step by step, its values over time, its next uses, and why a line did not run. */
 import { ask, Superseded } from "./api.js";
 import { answered, base, choice, counted, empty, failed, fill, grouped, h, loading, panel, whose } from "./dom.js";
-import { called, focus, go, known } from "./focus.js";
+import { called, focus, go, goto, known } from "./focus.js";
 import { place } from "./moves.js";
 import { plain } from "./names.js";
 import { plot } from "./plot.js";
@@ -44,11 +44,11 @@ async function show(into) {
   fill(into, h("div.why", null, h("div.title", null, heading, asked.command === "why" && asked.options.at && choice("What to show", /** @type {[string, string][]} */ ([["origin", "Origin"], ...(isVariable ? [["history", "History"]] : []), ["uses", "Uses"]]), form, (value) => { form = value; void answer(); })), body));
   const answer = async () => {
     fill(body, loading("Following the run …"));
-    fill(heading, !asked.options.at || asked.command !== "why" ? asked.title : form === "uses" ? `Who used what ${focus.at} computed?` : isVariable && form === "history" ? `What did ${isVariable} hold?` : asked.title);
+    fill(heading, !asked.options.at || asked.command !== "why" ? asked.title : form === "uses" ? (isVariable ? `Who used ${isVariable} next?` : `Who used what ${focus.at} computed?`) : isVariable && form === "history" ? `What did ${isVariable} hold?` : asked.title);
     try {
       if (asked.command === "influence") return await influence(body, asked.options);
       if (asked.command === "why-not") return await whyNot(body, asked.options.at);
-      if (asked.options.at && form === "uses") return await uses(body);
+      if (asked.options.at && form === "uses") return await (isVariable ? reads(body, isVariable) : uses(body));
       if (isVariable && form === "history") return await history(body, isVariable);
       const found = await ask("why", asked.options, "why");
       fill(body, head(found.doc), chain(found), answered(found));
@@ -164,7 +164,7 @@ function entry(entry) {
       entry.kind === "input" && entry.offset !== null && h("button", { type: "button", onclick: () => go({ view: "why", about: `input:${entry.offset}:${entry.file === "standard input" ? "" : entry.file}` }) }, "What did this byte influence?")) }];
   }
   if (entry.step === "again")
-    return [{ kind: "again", library: Boolean(entry.back.place?.library), from: entry.back.place?.called_from, made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${counted(entry.steps, "step")} repeat ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
+    return [{ kind: "again", library: Boolean(entry.back.place?.library), from: entry.back.place?.called_from, made: h("div", null, h("p.what", null, h("span.verb", null, `the last ${entry.steps === 1 ? "step repeats" : `${counted(entry.steps, "step")} repeat`} ${grouped(entry.times)} times, back to`), h("span.val", null, entry.back.value)), goes(entry.back.place)) }];
   return [{ kind: "computed", library: Boolean(entry.place.library), from: entry.place.called_from, made: h("div.moved", null, h("span.verb", null, entry.step), goes(entry.place), held(entry.value, true),
     h("p.detail", null, "from ", entry.operands.map((/** @type {any} */ operand, /** @type {number} */ index) => [index ? ", " : "", operand_(entry.place, operand)]))) }];
 }
@@ -199,21 +199,47 @@ async function history(body, name, more = false) {
   const last = Math.min(count, first + 2 * around - 1);
   const found = await ask("values", { at, var: name, instances: count ? `${first}..${last}` : "all", limit: 2 * around }, "history");
   const { instances } = found.doc;
-  fill(body, h("p.about", null, `What ${name} held before ${last - first + 1 < count ? `arrivals ${grouped(first)} to ${grouped(last)} of ${grouped(count)}` : `each of ${counted(count, "arrival")}`} at ${at}`),
+  fill(body, h("p.about", null, `What ${name} held before ${last - first + 1 < count ? `arrivals ${grouped(first)} to ${grouped(last)} of ${grouped(count)}` : `each of ${counted(count, "arrival")}`} at ${at}${focus.from && focus.to ? ", in the whole run" : ""}`),
     plot(name, instances.map((/** @type {any} */ one) => ({ number: one.number, t: one.t, text: one.value ?? one.why ?? one.unavailable ?? "not known" })), known.moment?.t ?? null, (number) => go({ at: `${at}#${number}` })),
     isFew && last - first + 1 < count && h("button.quiet", { type: "button", onclick: () => void history(body, name, true).catch((error) => { if (!(error instanceof Superseded)) fill(body, failed(error)); }) }, `Show up to ${grouped(2 * AROUND)}`),
     answered(found));
 }
 
-/** Shows the next uses of the value. @param {HTMLElement} body */
-async function uses(body) {
-  const found = await ask("deps", { at: focus.at, forward: true, limit: 100 }, "uses");
+/** Shows what reads a variable next. @param {HTMLElement} body @param {string} name */
+async function reads(body, name) {
+  const at = focus.at;
+  /** @type {import("./api.js").Answer} */
+  let found;
+  try {
+    found = await ask("memory", { var: name, at }, "uses");
+  } catch (error) {
+    if (error instanceof Superseded) throw error;
+    // It is not in memory, so follow the value from where it was computed.
+    const [first] = (await ask("why", { at, var: name, steps: 1 }, "uses")).rows;
+    const from = first?.moves?.[0]?.place.at ?? first?.place?.at;
+    if (!from) throw error;
+    return uses(body, from);
+  }
+  const all = new Map();
+  for (const { next_read: read, next_written: written } of found.doc.parts)
+    for (const [verb, one] of [["read by", read], ["overwritten by", written]])
+      if (one) all.set(`${verb} ${one.t} ${one.offset}`, { verb, ...one });
+  const next = [...all.values()].sort((a, b) => a.t - b.t || (a.offset ?? 0) - (b.offset ?? 0));
+  fill(body, h("p.about", null, `What reads and overwrites the bytes of ${name} next`), next.length ? h("ol.chain", null, next.map((one) => h("li.step.computed", null, h("span.dot", null), h("div", null,
+    h("p.what", null, h("span.verb", null, one.verb), h("span.val", null, one.operator ?? one.kind), one.value && h("span.val", null, one.value.text)),
+    h("button.place", { type: "button", onclick: () => goto(one.t, one.offset ?? null, { view: "why", about: "value" }).catch((error) => fill(body, failed(error))) }, h("span.where", null, one.source ? `${base(one.source.file)}:${one.source.line}` : one.function?.name ?? ""), h("code", null, `t=${grouped(one.t)}`))))))
+    : empty("Nothing reads or overwrites it after this moment."), answered(found));
+}
+
+/** Shows the next uses of the value that an execution computed. @param {HTMLElement} body @param {string | undefined} at */
+async function uses(body, at = focus.at) {
+  const found = await ask("deps", { at, forward: true, limit: 100 }, "uses");
   const list = found.doc.statements.map((/** @type {any} */ statement) => panel(`${statement.operator}`, statement.values?.[0]?.text ?? null,
     statement.uses?.length ? h("ol.chain", null, statement.uses.map((/** @type {any} */ use) => h("li.step.computed", null, h("span.dot", null), h("div", null,
       h("p.what", null, h("span.verb", null, use.to === "block" ? "let it run" : `as ${use.role} of`), h("span.val", null, use.operator ?? counted(use.statements ?? 0, "statement")), use.values?.[0] && h("span.val", null, `→ ${use.values[0].text}`)),
-      h("button.place", { type: "button", onclick: () => import("./focus.js").then(({ goto }) => goto(use.t, use.offset ?? null, { view: "why", about: "value" })) }, h("span.where", null, use.source ? `${base(use.source.file)}:${use.source.line}` : use.function?.name ?? ""), h("code", null, `t=${grouped(use.t)}`))))))
+      h("button.place", { type: "button", onclick: () => goto(use.t, use.offset ?? null, { view: "why", about: "value" }) }, h("span.where", null, use.source ? `${base(use.source.file)}:${use.source.line}` : use.function?.name ?? ""), h("code", null, `t=${grouped(use.t)}`))))))
       : empty("Nothing used it."), statement.more ? h("p.soft", null, `and ${grouped(statement.more)} more`) : null));
-  fill(body, h("p.about", null, `The direct uses of what ${focus.at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
+  fill(body, h("p.about", null, `The direct uses of what ${at} computed`), list.length ? list : empty("Nothing was computed here."), answered(found));
 }
 
 /** Parses a byte of input: `27:./signed.lua`, or `27:` for standard input. @param {string} text */

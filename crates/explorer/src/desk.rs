@@ -158,7 +158,7 @@ impl Desk {
         };
         let session = &self.sessions[lane as usize];
         let Some(_taken) = self.lanes.wait(lane, view, &shown) else {
-            return Response::refused(409, "a newer question of the same view took its place");
+            return Response::unanswered("a newer question of the same view took its place");
         };
         if is_ahead {
             lock(&self.kept).ahead.insert(key.clone());
