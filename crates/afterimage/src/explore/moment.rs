@@ -64,7 +64,8 @@ impl MomentQuery {
             let at = positions.moment(&self.at)?;
             let mut cursor = path.cursor();
             let visit = cursor.seek(at.time)?;
-            let visit = visit.with_context(|| format!("{}: no block is executed at that moment", self.at))?;
+            let visit = visit
+                .with_context(|| format!("{}: no block is executed at that moment", self.at))?;
             let node = &path.nodes()[visit.node];
             let function = node.function;
             let operators = program.operators.of(function)?;

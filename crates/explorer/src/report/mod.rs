@@ -10,14 +10,14 @@ use std::io::Write;
 
 use afterimage::check;
 use afterimage::present::page::{self, CountedBranch, CountedLine, LEGEND, escaped};
-use afterimage::present::{NamesDocument, grouped};
+use afterimage::present::{NamesDocument, SliceLine, counted, grouped, shell_word};
 use afterimage::slice::{Wanted, find};
 use afterimage::why::WhyQuery;
 use afterimage::{Session, text};
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
-use crate::ask::{answer, json_lines};
+use crate::ask::{answer, as_command, json_lines};
 use crate::notes;
 use crate::parameters::Parameters;
 
@@ -101,8 +101,9 @@ fn ended(out: &mut dyn Write, session: &Session, info: &Value) -> Result<()> {
         escaped(ending)
     )?;
     // A run contains no explanation of a stop from outside.
-    if is_ill && let Ok(answered) = why(session, "trap") {
+    if is_ill && let Ok((answered, command)) = why(session, "trap") {
         way::write(out, &answered)?;
+        repeated_by(out, &command)?;
     }
     Ok(writeln!(out, "</div>")?)
 }
@@ -150,6 +151,15 @@ fn output(out: &mut dyn Write, session: &Session) -> Result<()> {
     Ok(())
 }
 
+/// Writes the command that gives the same answer.
+fn repeated_by(out: &mut dyn Write, command: &str) -> Result<()> {
+    Ok(writeln!(
+        out,
+        "<p class=\"soft\"><code>{}</code></p>",
+        escaped(command)
+    )?)
+}
+
 fn number(value: &Value) -> String {
     value.as_u64().map(grouped).unwrap_or_default()
 }
@@ -173,7 +183,9 @@ fn mine_first(
         table(out, &all["rows"])?;
         writeln!(out, "</details>")?;
     }
-    Ok(())
+    let file = session.at().display().to_string();
+    let options = [options, &[("limit", LISTED), ("code", "mine")]].concat();
+    repeated_by(out, &as_command(command, &Parameters::of(&options), &file))
 }
 
 /// Returns the name of a function as people write it.
@@ -208,7 +220,8 @@ fn functions(out: &mut dyn Write, session: &Session, names: &NamesDocument) -> R
             out,
             "<table class=\"list\"><tr><th class=\"n\">Calls</th><th class=\"n\">Instructions</th><th>Function</th></tr>"
         )?;
-        for row in rows.as_array().into_iter().flatten() {
+        let rows = rows.as_array().into_iter().flatten();
+        for row in rows.filter(|row| row["instructions"].as_u64() > Some(0)) {
             writeln!(
                 out,
                 "<tr><td class=\"n\">{}</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>",
@@ -251,8 +264,9 @@ fn hot_paths(out: &mut dyn Write, session: &Session, names: &NamesDocument) -> R
     })
 }
 
-/// Returns the answer to `trap`, `stdout:12`, `PLACE#K` or `NAME at PLACE#K`.
-fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
+/// Returns the answer to `trap`, `stdout:12`, `PLACE#K` or `NAME at PLACE#K`, and the command that
+/// gives it.
+fn why(session: &Session, about: &str) -> Result<(Vec<Value>, String)> {
     let steps = WhyQuery::STEPS.to_string();
     let mut options = vec![("steps", steps.as_str())];
     match (about, about.split_once(':'), about.split_once(" at ")) {
@@ -267,7 +281,9 @@ fn why(session: &Session, about: &str) -> Result<Vec<Value>> {
         (_, _, Some((name, at))) => options.extend([("at", at), ("var", name)]),
         _ => options.push(("at", about)),
     }
-    json_lines(session, "why", &options)
+    let file = session.at().display().to_string();
+    let command = as_command("why", &Parameters::of(&options), &file);
+    Ok((json_lines(session, "why", &options)?, command))
 }
 
 /// Writes a slice that is stored in the recording.
@@ -283,7 +299,12 @@ fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
         escaped(&found.title)
     )?;
     page::begin_source(out, &["times", "of", "line"])?;
-    for one in &found.lines {
+    let is_library = |one: &&SliceLine| !session.code().shows(&one.source.file);
+    let (mut library, mut own): (Vec<_>, Vec<_>) = found.lines.iter().partition(is_library);
+    if own.is_empty() {
+        std::mem::swap(&mut library, &mut own);
+    }
+    for one in own {
         let text = session
             .sources()
             .lines(&one.source.file)
@@ -302,7 +323,17 @@ fn slice(out: &mut dyn Write, session: &Session, name: &str) -> Result<()> {
             )
         )?;
     }
-    Ok(page::end_source(out)?)
+    page::end_source(out)?;
+    if !library.is_empty() {
+        let lines = counted(library.len() as u64, "line");
+        writeln!(out, "<p class=\"soft\">and {lines} of library code</p>")?;
+    }
+    let command = format!(
+        "afterimage slice --saved {} {}",
+        shell_word(name),
+        shell_word(&session.at().display().to_string())
+    );
+    repeated_by(out, &command)
 }
 
 /// Converts a branch of a line.

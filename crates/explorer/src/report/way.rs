@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use afterimage::present::counted;
 use afterimage::present::page::escaped;
+use afterimage::present::{counted, grouped};
 use anyhow::Result;
 use serde_json::Value;
 
@@ -11,9 +11,14 @@ use serde_json::Value;
 const SHOWN: usize = 60;
 
 /// Writes an answer of `why` with a heading.
-pub(super) fn written(out: &mut dyn Write, about: &str, answered: &[Value]) -> Result<()> {
+pub(super) fn written(
+    out: &mut dyn Write,
+    about: &str,
+    (answered, command): &(Vec<Value>, String),
+) -> Result<()> {
     writeln!(out, "<h2>Why {}</h2>", escaped(about))?;
-    write(out, answered)
+    write(out, answered)?;
+    super::repeated_by(out, command)
 }
 
 /// Writes an answer of `why`.
@@ -100,11 +105,33 @@ fn one(step: &Value) -> String {
         super::line(source)
     };
     let verb = match (step["step"].as_str(), step["how"].as_str()) {
-        (Some("end"), _) => "it comes from",
-        (Some("again"), _) => "these steps repeat, back to",
-        (Some(step), _) => step,
-        (None, Some(how)) => how,
-        (None, None) => "executed",
+        (Some("end"), _) => "it comes from".to_owned(),
+        (Some("again"), _) => {
+            let number = |name: &str| step[name].as_u64().unwrap_or(0);
+            let repeat = match number("steps") {
+                1 => "step repeats".to_owned(),
+                steps => format!("{} repeat", counted(steps, "step")),
+            };
+            format!(
+                "the last {repeat} {} times, back to",
+                grouped(number("times"))
+            )
+        }
+        (Some(step), _) => step.to_owned(),
+        (None, Some(how)) => how.to_owned(),
+        (None, None) => "executed".to_owned(),
+    };
+    let operands = step["operands"].as_array().into_iter().flatten();
+    let text_of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let operands =
+        operands.map(|one| format!("{} {}", text_of(&one["role"]), text_of(&one["value"])));
+    let operands = Vec::from_iter(operands);
+    let from = match operands.is_empty() {
+        true => String::new(),
+        false => format!(
+            " <span class=\"soft\">from {}</span>",
+            escaped(&operands.join(", "))
+        ),
     };
     let value = [&step["value"], &step["what"], &step["back"]["value"]];
     let value = value.into_iter().find_map(|value| value.as_str());
@@ -113,7 +140,7 @@ fn one(step: &Value) -> String {
         .map(str::trim)
         .or(place["operator"].as_str());
     format!(
-        "{verb} <span class=\"where\">{}</span> <code>{}</code> <span class=\"value\">{}</span>",
+        "{verb} <span class=\"where\">{}</span> <code>{}</code> <span class=\"value\">{}</span>{from}",
         escaped(&at),
         escaped(text.unwrap_or_default()),
         escaped(value.unwrap_or_default())

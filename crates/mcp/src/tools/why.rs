@@ -515,11 +515,7 @@ impl Arguments {
             }
         }
         for one in decisions {
-            lead(
-                &one.place,
-                None,
-                "a branch that caused it".to_owned(),
-            );
+            lead(&one.place, None, "a branch that caused it".to_owned());
         }
         for entry in entries {
             match entry {
