@@ -80,6 +80,21 @@ const sessions = {
     await hand.click(".chain .place", "compress.c:607");
     await hand.sees(".row.here", ">> 30");
     await hand.picture("guilty");
+    // The member is reached through a pointer, and stays open at the next moment.
+    await hand.page.evaluate(() => { location.hash = "#view=source&at=compress.c:607%232"; });
+    await settled(hand.page);
+    await hand.page.locator('[aria-label="Target of s"]').click();
+    await hand.sees(".members", "combinedCRC");
+    await hand.press("n");
+    await hand.sees(".members", "combinedCRC");
+    const crc = hand.page.locator(".members > div", { has: hand.page.locator("dt", { hasText: /^combinedCRC$/ }) });
+    const held = await hand.page.evaluate(async () => (await (await fetch("api/values?at=compress.c:608&instances=2..2&var=s->combinedCRC")).json()).instances[0].value);
+    if (!(await crc.innerText()).includes(held)) wrong.push(`s->combinedCRC is ${held}, and the page shows ${await crc.innerText()}`);
+    await crc.locator("button.link").click();
+    await settled(hand.page);
+    await hand.sees("h1", "Where did s->combinedCRC come from?");
+    await hand.click(".choice button", "Uses");
+    await hand.sees(".chain", "compress.c:608");
     // The variable is in a local of WebAssembly. The compiler gives its write the line of the variable's first use.
     await hand.page.evaluate(() => { location.hash = "#view=source&at=compress.c:201%231000&about=var:ll_i"; });
     await settled(hand.page);
