@@ -18,7 +18,7 @@ use crate::common::Sandbox;
 
 /// The way in which a line is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// The line has code in both programs, and must have the same count.
     Same,
     /// The line has only a jump or no statement. It must have the same count if it has code in both
@@ -30,10 +30,10 @@ enum Kind {
 }
 
 /// Writes programs with each statement on a separate line, except loops that stay on their line.
-struct Writer {
+pub(crate) struct Writer {
     random: SplitMix64,
-    text: String,
-    kinds: Vec<Kind>,
+    pub(crate) text: String,
+    pub(crate) kinds: Vec<Kind>,
     /// The number of statements that may still be written.
     left: u64,
     labels: u64,
@@ -217,7 +217,7 @@ impl Writer {
         }
     }
 
-    fn program(seed: u64, cpp: bool) -> Self {
+    pub(crate) fn program(seed: u64, cpp: bool) -> Self {
         let mut writer = Self {
             random: SplitMix64(seed),
             text: String::new(),
@@ -307,8 +307,11 @@ fn compilers(cpp: bool) -> Option<(&'static str, &'static str)> {
 /// reached.
 type Branches = BTreeMap<u32, Vec<Option<u64>>>;
 
+/// The counts of a file's lines, and of their branches.
+pub(crate) type Counted = (BTreeMap<u32, u64>, Branches);
+
 /// Whether a line has one branch with two directions under every compiler.
-fn is_simple_branch(text: &str) -> bool {
+pub(crate) fn is_simple_branch(text: &str) -> bool {
     let text = text.trim();
     let heads = ["if (", "while (y", "for (unsigned", "for (int"];
     let branches = text.matches("if (").count() + text.matches("for (").count();
@@ -320,7 +323,7 @@ fn is_simple_branch(text: &str) -> bool {
 }
 
 /// Returns the counts of a program's lines and branches according to gcov.
-fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> (BTreeMap<u32, u64>, Branches) {
+fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> Counted {
     let line = format!(
         "rm -f native*; {gcc} -w -O0 --coverage -c {file} -o native.o && {gcc} --coverage native.o -o native && ./native && gcov -b -c -t native.gcda"
     );
@@ -351,12 +354,7 @@ fn gcov(sandbox: &Sandbox, gcc: &str, file: &str) -> (BTreeMap<u32, u64>, Branch
 }
 
 /// Returns the same counts according to a recording.
-fn recorded(
-    sandbox: &Sandbox,
-    clang: &str,
-    level: &str,
-    file: &str,
-) -> (BTreeMap<u32, u64>, Branches) {
+pub(crate) fn recorded(sandbox: &Sandbox, clang: &str, level: &str, file: &str) -> Counted {
     // Link without a level of optimisation, so that wasm-opt does not rewrite the module.
     let line = format!(
         "{clang} --target=wasm32-wasi -w -g {level} -c {file} -o app.o && {clang} --target=wasm32-wasi app.o -o app.wasm"
@@ -364,7 +362,11 @@ fn recorded(
     let built = sandbox.shell(&line);
     assert_eq!(built.code, Some(0), "{built:?}");
     sandbox.ok("record --force -o app.aft app.wasm");
-    let report = sandbox.ok("profile app.aft --format lcov").stdout;
+    lines_and_branches(&sandbox.ok("profile app.aft --format lcov").stdout, file)
+}
+
+/// Reads the counts of a file's lines and branches from an lcov report.
+pub(crate) fn lines_and_branches(report: &str, file: &str) -> Counted {
     let (mut counts, mut branches) = (BTreeMap::new(), Branches::new());
     let mut is_own = false;
     for row in report.lines() {

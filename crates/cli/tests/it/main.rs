@@ -38,6 +38,7 @@ mod instrument;
 mod kept_values;
 mod library_lines_hold;
 mod lines_hold;
+mod llvm_cov_holds;
 mod many_branches;
 mod match_holds;
 mod mcp;
