@@ -68,8 +68,8 @@ pub fn show_call<R>(
     show: impl FnOnce(&CallView<'_, FileSegments>) -> Result<R>,
 ) -> Result<R> {
     let path = program.session.path()?;
-    let name = program.names.function(function);
-    let (kept, _) = which_call(path, function, name, which)?;
+    let name = program.names.short(function);
+    let (kept, _) = which_call(path, function, &name, which)?;
     let (code, bytes) = (program.session.program(), program.session.bytes());
     show(&CallView {
         calls: kth_call(path, function, kept)?,

@@ -144,7 +144,7 @@ pub fn before<'a>(
     path: Path,
     moment: At,
 ) -> Result<Option<Result<Shown, PathError>>> {
-    let called = |function| names.function(function).to_owned();
+    let called = |function| names.short(function);
     let program = traced.program();
     let watch = Watch::new(program, bodies, values, variables, &called, path);
     let occasion = Occasion {

@@ -112,7 +112,7 @@ impl<'a> NamedProgram<'a> {
             format!(
                 "the operator at @{:#x} is not in {}, which is executed at t={time}",
                 offset.0,
-                self.names.function(function),
+                self.names.short(function),
             )
         })?;
         Ok(OpId::new(found))
@@ -169,7 +169,7 @@ impl<'a> NamedProgram<'a> {
         if self.session.program().function(function).is_none() {
             bail!(
                 "{} is imported, so it is not in the path; see its callers",
-                self.names.function(function)
+                self.names.short(function)
             );
         }
         Ok(function)

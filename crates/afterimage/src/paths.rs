@@ -137,10 +137,7 @@ impl PathsQuery {
 fn defined(session: &Session, names: &Names, text: &str) -> Result<FuncId> {
     let function = names.find(text, session.source_map())?;
     if session.program().function(function).is_none() {
-        bail!(
-            "{} is imported, so it has no paths",
-            names.function(function)
-        );
+        bail!("{} is imported, so it has no paths", names.short(function));
     }
     Ok(function)
 }

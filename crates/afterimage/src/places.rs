@@ -160,7 +160,7 @@ pub fn nameless_statements<'a>(
             if loaded.program.function(function).is_none() {
                 bail!(
                     "{} is imported, so its statements are not in this module",
-                    names.function(function)
+                    names.short(function)
                 );
             }
             statements(function, &|_| true)

@@ -315,7 +315,7 @@ impl TraceQuery {
                     traced.path()?,
                     function,
                     window,
-                    program.names.function(function),
+                    &program.names.short(function),
                 )?;
             }
             // Show a function that the user names, even if it is library code.

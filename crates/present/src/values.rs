@@ -14,6 +14,7 @@ use wasmparser::ValType;
 
 use crate::document::objects::{Function, MemoryRange, Position, TypedValue, position};
 use crate::document::{Document, NoRows, begin};
+use crate::name::short_type;
 use crate::number::grouped;
 use crate::plain::plain;
 use crate::render::Render;
@@ -239,7 +240,7 @@ impl ValuesReport {
             "@0x{:x} {}{place}  in {}: {}",
             report.offset,
             plain(&report.operator),
-            plain(&report.function.name),
+            plain(&short_type(&report.function.name)),
             match report.executions {
                 0 => "never executed".to_owned(),
                 count => format!("executed {}", times(count)),

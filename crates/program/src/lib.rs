@@ -30,7 +30,10 @@ pub use error::ParseError;
 pub use fit::Fit;
 pub use missing::NoDebug;
 pub use module::Module;
-pub use names::{NameError, Names, declared_without_code, demangle};
+pub use names::{
+    NameError, Names, declared_without_code, demangle, short_function, short_type,
+    without_parameters,
+};
 pub use nearest::nearest;
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};

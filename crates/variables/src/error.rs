@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use afterimage_ids::{FuncId, OrigOffset};
-use afterimage_program::NoDebug;
+use afterimage_program::{NoDebug, short_type};
 use thiserror::Error;
 
 use crate::place::VariableLocation;
@@ -256,7 +256,11 @@ pub enum PathError {
         nearest: Range<OrigOffset>,
     },
     /// A type does not have this member.
-    #[error("{type_name} has no member {name}{}", suggestions(members))]
+    #[error(
+        "{} has no member {name}{}",
+        short_type(type_name),
+        suggestions(members)
+    )]
     NoMember {
         /// The name of the type.
         type_name: String,
@@ -274,7 +278,7 @@ pub enum PathError {
         active: String,
     },
     /// A value that is not a pointer was dereferenced.
-    #[error("{type_name} is not a pointer")]
+    #[error("{} is not a pointer", short_type(type_name))]
     NotPointer {
         /// The name of the value's type.
         type_name: String,
@@ -292,7 +296,7 @@ pub enum PathError {
         key: String,
     },
     /// A value without elements was indexed.
-    #[error("{type_name} has no elements")]
+    #[error("{} has no elements", short_type(type_name))]
     NotIndexable {
         /// The name of the value's type.
         type_name: String,
@@ -319,13 +323,16 @@ pub enum PathError {
     NoVariant,
     /// The size of a type is unknown. The type is declared but not defined, or is an array without
     /// a stated length.
-    #[error("the debug information does not give the size of {type_name}")]
+    #[error(
+        "the debug information does not give the size of {}",
+        short_type(type_name)
+    )]
     Incomplete {
         /// The name of the type.
         type_name: String,
     },
     /// The length of a dynamically sized array is unknown at this moment.
-    #[error("the length of {type_name} is not known here: {why}")]
+    #[error("the length of {} is not known here: {why}", short_type(type_name))]
     Length {
         /// The name of the array's type.
         type_name: String,
@@ -336,7 +343,11 @@ pub enum PathError {
     #[error("it has no address: it is not in memory")]
     NoAddress,
     /// A single number is required, but the value has several parts.
-    #[error("{type_name} is not a single number{}", named_parts(parts))]
+    #[error(
+        "{} is not a single number{}",
+        short_type(type_name),
+        named_parts(parts)
+    )]
     Aggregate {
         /// The name of the value's type.
         type_name: String,

@@ -135,7 +135,7 @@ pub fn read(
             op,
         })
         .collect();
-    let called = |function| scene.names.function(function).to_owned();
+    let called = |function| scene.names.short(function);
     let program = scene.traced.program();
     let watch = Watch::new(
         program,

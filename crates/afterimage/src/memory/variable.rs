@@ -148,7 +148,7 @@ pub(crate) fn find<'a>(
     {
         bail!(
             "{expression} is local {local} of {} at t={}, not in memory; see its values with: afterimage values {} --at {} --var {}",
-            names.function(function),
+            names.short(function),
             grouped(time),
             pasted(traced.at()),
             shell_word(place_of(moment, names.function(function))),
@@ -181,7 +181,7 @@ pub(crate) fn find<'a>(
     let range = in_memory(expression, &seen.object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
             "{expression} is {place} of {} at t={}, not in memory; see its values with: afterimage values {} --at {} --var {}",
-            names.function(function),
+            names.short(function),
             grouped(time),
             pasted(traced.at()),
             shell_word(place_of(moment, names.function(function))),
@@ -227,7 +227,7 @@ fn seen<'a>(
 ) -> Result<(FuncId, Result<VariableAt, PathError>)> {
     let loaded = traced.module();
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let called = |function: FuncId| names.function(function).to_owned();
+    let called = |function: FuncId| names.short(function);
     let program = &loaded.program;
     let watch = Watch::new(program, &bodies, values, variables, &called, path.clone());
     let later = match op {
@@ -475,7 +475,7 @@ pub(super) fn last_in_scope(
             bail!(
                 "{name} is a variable of {}: choose a moment, such as the last in {}: --at {}",
                 listed(&all, names),
-                names.function(function.id),
+                names.short(function.id),
                 shell_word(&at)
             )
         }
@@ -485,7 +485,7 @@ pub(super) fn last_in_scope(
 /// Lists the names of the first few functions.
 fn listed(functions: &[&Function], names: &Names) -> String {
     let all = functions.iter().take(MOST_NAMED);
-    let all = Vec::from_iter(all.map(|function| names.function(function.id)));
+    let all = Vec::from_iter(all.map(|function| names.short(function.id)));
     let more = functions.len() - all.len();
     let more = match more {
         0 => String::new(),

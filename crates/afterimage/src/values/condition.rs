@@ -200,7 +200,7 @@ fn texts(
     let (loaded, values) = (session.module(), session.values()?);
     let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-    let called = |function: FuncId| names.function(function).to_owned();
+    let called = |function: FuncId| names.short(function);
     let (program, path) = (&loaded.program, first_path.clone());
     let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
     let look = Look::new(condition, &variables, true);
@@ -339,7 +339,7 @@ impl Scan<'_> {
         let values = session.values()?;
         let (all, _) = occasions(session, &values, names, self.source, self.place.clone())?;
         let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-        let called = |function: FuncId| names.function(function).to_owned();
+        let called = |function: FuncId| names.short(function);
         let (program, path) = (&loaded.program, self.first_path.clone());
         let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
         let look = Look::new(self.condition, &variables, self.listed > 0);

@@ -63,7 +63,7 @@ impl VariableQuery {
         let (first, last) = which.range(count, (at, happened), by)?;
         let last = last.min((first - 1).saturating_add(query.most(which)));
         let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-        let called = |function: FuncId| names.function(function).to_owned();
+        let called = |function: FuncId| names.short(function);
         let program = &loaded.program;
         let subject = match (variables, local) {
             (Some(variables), _) => {
@@ -317,7 +317,7 @@ pub(super) fn known(
         let Some(defined) = loaded.program.function(function) else {
             bail!(
                 "{} is imported, so its variables are not in this module",
-                names.function(function)
+                names.short(function)
             );
         };
         let offset = index.offsets(defined).get(op.as_u32() as usize).copied();
@@ -335,7 +335,7 @@ pub(super) fn known(
             // Code without debug information has only global variables.
             Err(error) => match variables.find(&path.variable, None) {
                 Err(PathError::NoVariable { .. }) => {
-                    let called = |function| names.function(function).to_owned();
+                    let called = |function| names.short(function);
                     Err(error.named(called).into())
                 }
                 found => found,
@@ -351,7 +351,7 @@ pub(super) fn known(
             }) if nearest.is_empty() && (1..=MOST_NAMED).contains(&there.len()) => {
                 let error = format!(
                     "there is no variable {name} in {}; in scope there: {}{}",
-                    names.function(function),
+                    names.short(function),
                     there.join(", "),
                     lacks.map_or_else(String::new, |why| why.hint())
                 );

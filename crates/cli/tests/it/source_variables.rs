@@ -334,3 +334,42 @@ fn a_member_is_found_behind_several_references() {
     let parts = ["Word has no member size"];
     sandbox.refused(&format!("{words} word.size"), 125, &parts);
 }
+
+const NAMED: &str = r#"trait Show {
+    fn show(&self) -> usize;
+}
+
+impl Show for String {
+    #[inline(never)]
+    fn show(&self) -> usize {
+        self.len()
+    }
+}
+
+fn main() {
+    let names: Vec<String> = vec!["a".into()];
+    println!("{}", names[0].show());
+}
+"#;
+
+#[test]
+fn messages_shorten_the_names_of_types_and_functions() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", NAMED);
+    sandbox.ok("record --lens full -o app.aft app.wasm");
+    let refused = |words: &str, start: &str| {
+        sandbox.refused(words, 125, &[start]);
+        let said = sandbox.run(words).stderr;
+        assert!(!said.contains("alloc::string"), "{said}");
+    };
+    let words = "values app.aft --at app.rs:14 --var";
+    refused(
+        &format!("{words} names.weight"),
+        ": Vec<String> has no member weight",
+    );
+    let words = "trace app.aft --to t=3 --function";
+    refused(
+        &format!("{words} show"),
+        ": <String as app::Show>::show executes nothing from t=1 to t=3",
+    );
+}

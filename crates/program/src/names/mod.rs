@@ -13,9 +13,11 @@ use crate::{Program, SourceMap};
 mod demangle;
 mod lookup;
 mod parts;
+mod short;
 
 pub use demangle::demangle;
 pub use lookup::{NameError, declared_without_code};
+pub use short::{short_function, short_type, without_parameters};
 
 /// The names of a module.
 ///
@@ -151,6 +153,12 @@ impl Names {
             Some(raw) => demangle(raw).map_or_else(|| raw.clone(), Into::into),
             None => fallback().into(),
         })
+    }
+
+    /// Returns the name of a function with short names of types, for messages. Types of parameters
+    /// stay, because they tell overloads apart.
+    pub fn short(&self, function: FuncId) -> String {
+        short_type(self.function(function))
     }
 
     /// Returns the name of a function as it is in the module, if the function has a name.
