@@ -19,7 +19,7 @@ use crate::number::{counted, grouped, percent};
 use crate::own::left_out;
 use crate::render::Render;
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
-use crate::trace::{CallRow, CalledAt, Scene};
+use crate::trace::{CallRow, CalledAt, InlinedCaller, Scene};
 use crate::{PresentError, Style};
 
 /// The calls of a run.
@@ -145,7 +145,7 @@ pub fn function_calls_text(
     style: Style,
 ) -> Result<(), PresentError> {
     let total = report.total(function);
-    let name = plain(report.names.function(function));
+    let name = plain(&report.names.short(function));
     if total.calls == 0 {
         writeln!(out, "{}", absent(&name, report.left_out))?;
         return Ok(());
@@ -325,6 +325,8 @@ pub fn calls_csv(out: &mut dyn Write, report: &CallGraphView<'_>) -> Result<(), 
 
 /// The maximum number of frames to show from each end of a stack.
 const FRAMES: usize = 20;
+/// The minimum width of a place.
+const PLACE: usize = 22;
 
 /// Writes one call: its time and the stack, innermost first. `calls` contains the enclosing calls,
 /// outermost first, and then the call itself.
@@ -353,57 +355,97 @@ pub fn call_text<S: afterimage_wpp::Segments>(
         None => writeln!(out, " to the end of the run, {blocks} so far")?,
     }
     let time = grouped(call.entered).len().max(6);
-    // Leave out hidden frames. Each shown frame gets the place in shown code that led to it.
-    let mut frames: Vec<&CallEntry> = Vec::with_capacity(calls.len());
-    let mut sites = Vec::with_capacity(calls.len());
-    for frame in calls.iter().rev() {
-        if frames.is_empty() || scene.shows(frame.function) {
-            frames.push(frame);
-            sites.push((frame.site, frame.depth));
-        } else if let Some(site) = sites.last_mut() {
-            *site = (frame.site, frame.depth);
-        }
-    }
+    let (frames, hidden) = stack(scene, calls, 5 + 2 + time + 2 + PLACE + 2)?;
     writeln!(out)?;
     writeln!(
         out,
-        "{:>5}  {:>time$}  {:22}  function",
+        "{:>5}  {:>time$}  {:PLACE$}  function",
         "depth", "t", "called at"
     )?;
-    for (at, (frame, (site, outermost))) in frames.iter().zip(sites).enumerate() {
-        if at == FRAMES && frames.len() > 2 * FRAMES {
-            writeln!(
-                out,
-                "{:>5}  {} more",
-                "…",
-                grouped((frames.len() - 2 * FRAMES) as u64)
-            )?;
+    let many = frames.len() > 2 * FRAMES;
+    for (at, frame) in frames.iter().enumerate() {
+        if at == FRAMES && many {
+            let more = grouped((frames.len() - 2 * FRAMES) as u64);
+            writeln!(out, "{:>5}  {more} more", "…")?;
         }
-        if at >= FRAMES && frames.len() > 2 * FRAMES && at < frames.len() - FRAMES {
+        if many && (FRAMES..frames.len() - FRAMES).contains(&at) {
             continue;
         }
-        let site = site.map(|site| CalledAt::new(scene, site));
-        let site = site.transpose()?;
+        let (depth, entered) = frame.call.map_or_else(Default::default, |call| {
+            (call.depth.to_string(), grouped(call.entered))
+        });
         writeln!(
             out,
-            "{:>5}  {:>time$}  {:22}  {}{}",
-            frame.depth,
-            grouped(frame.entered),
-            site.as_ref().map_or(
-                match outermost {
-                    0 => HOST,
-                    _ => LEFT_OUT,
-                },
-                |site| site.line.as_str()
-            ),
-            plain(&short_function(scene.names.function(frame.function))),
-            site.as_ref().map_or("", |site| site.by.as_str())
+            "{depth:>5}  {entered:>time$}  {:PLACE$}  {}",
+            frame.place, frame.name
         )?;
     }
     if let Some(own) = scene.own {
-        left_out(out, own, (calls.len() - frames.len()) as u64, "frame")?;
+        left_out(out, own, hidden as u64, "frame")?;
     }
     Ok(())
+}
+
+/// A frame of a stack.
+struct StackRow<'c> {
+    /// The activation, or `None` for an inlined function.
+    call: Option<&'c CallEntry>,
+    name: String,
+    /// The place in shown code that called it.
+    place: String,
+}
+
+/// Returns the shown frames of a stack, the innermost first, and the number of hidden activations.
+/// The activation of the last call is shown, whoever wrote it. Names come after `used` columns.
+fn stack<'c, S: afterimage_wpp::Segments>(
+    scene: &Scene<'_, S>,
+    calls: &'c [CallEntry],
+    used: usize,
+) -> Result<(Vec<StackRow<'c>>, usize), PresentError> {
+    let mut rows = Vec::<StackRow<'c>>::with_capacity(calls.len());
+    let mut hidden = 0;
+    for call in calls.iter().rev() {
+        if rows.is_empty() || scene.shows(call.function) {
+            rows.push(StackRow {
+                call: Some(call),
+                name: plain(&short_function(scene.names.function(call.function))),
+                place: String::new(),
+            });
+        } else {
+            hidden += 1;
+        }
+        // A place in hidden code gives way to the place that led there.
+        let mut called_at = |place: String| {
+            if let Some(row) = rows.last_mut() {
+                row.place = place;
+            }
+        };
+        let Some(site) = call.site else {
+            let unknown = if call.depth == 0 { HOST } else { LEFT_OUT };
+            called_at(unknown.to_owned());
+            continue;
+        };
+        let CalledAt { line, by } = CalledAt::new(scene, site)?;
+        called_at(line);
+        // A tail call was made by a function whose frame is not on the stack any more.
+        if call.is_tail
+            && let Some(row) = rows.last_mut()
+            && row.call == Some(call)
+        {
+            row.name.push_str(&by);
+        }
+        let Some(within) = call.within else {
+            continue;
+        };
+        for caller in InlinedCaller::of_call(scene, within)? {
+            rows.push(StackRow {
+                call: None,
+                name: caller.shown(scene.style, used),
+                place: caller.place(scene),
+            });
+        }
+    }
+    Ok((rows, hidden))
 }
 
 /// One call.

@@ -3,6 +3,7 @@
 
 mod binary;
 mod calls;
+mod inlined;
 mod json;
 mod lines;
 mod text;
@@ -15,11 +16,12 @@ use afterimage_program::Names;
 use afterimage_replay::whole_path::{
     BlockPlace, CallEntry, CallTree, CallsOf, Numbering, Places, Window,
 };
-use afterimage_wpp::{Activation, Segments, WholePath};
+use afterimage_wpp::{Segments, WholePath};
 
 pub use self::binary::{calls_binary, trace_binary};
 pub(crate) use self::calls::CalledAt;
 pub use self::calls::{CallRow, call_rows, calls_in_text};
+pub(crate) use self::inlined::InlinedCaller;
 pub use self::json::{TraceHead, TraceRow, trace_rows};
 pub use self::lines::{
     ChangedPartRow, ChangedRow, ChangedVariable, LineEntry, LineRow, LineStyle, NextLine,
@@ -94,11 +96,15 @@ where
         }
     }
 
-    /// Returns the activations that are open at the beginning of the stretch, if they are shown.
-    fn around(&self) -> &[Activation] {
+    /// Returns the number of activations that are open at the beginning of the stretch, and the
+    /// innermost `count` of them, if they are shown.
+    fn around(&mut self, count: usize) -> Result<(usize, Vec<CallEntry>), PresentError> {
         match self {
-            CallSource::Tree(tree) => tree.around(),
-            CallSource::Of(..) => &[],
+            CallSource::Tree(tree) => {
+                let calls = tree.innermost_around(count).map_err(unreadable)?;
+                Ok((tree.around().len(), calls))
+            }
+            CallSource::Of(..) => Ok((0, Vec::new())),
         }
     }
 }

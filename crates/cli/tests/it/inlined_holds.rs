@@ -384,8 +384,154 @@ fn locations_of_a_profile_have_a_line_for_each_inlined_function() {
     );
 }
 
-/// The tree of calls lists activations; the place of a call names the functions that were inlined
-/// there.
+/// A row of a tree of calls: its time if it is an activation, its indentation, and its function.
+struct TreeRow {
+    t: Option<u64>,
+    indentation: usize,
+    name: String,
+}
+
+/// Reads the rows of `trace --level call`.
+fn tree(told: &str) -> Vec<TreeRow> {
+    let (head, rows) = told.split_once('\n').unwrap();
+    let time = head.find('t').unwrap() + 1;
+    let place = head.find("called at").unwrap();
+    let rows = rows.lines().filter_map(|line| {
+        let line = Vec::from_iter(line.chars());
+        let text = |from: usize, to: usize| String::from_iter(line.get(from..to)?).into();
+        let t: Option<String> = text(0, time);
+        let t = t?.trim().replace(',', "");
+        // A place has no two blanks in a row, and is at least 22 characters wide.
+        let rest: String = line.get(place..)?.iter().collect();
+        let width = rest.find("  ").map_or(0, |end| rest[..end].chars().count());
+        let function: String = rest.chars().skip(width.max(22) + 2).collect();
+        let name = function.trim_start();
+        let name = name.split(", called by ").next().unwrap();
+        Some(TreeRow {
+            t: t.parse().ok(),
+            indentation: function.len() - function.trim_start().len(),
+            name: name.trim_end_matches(", inlined").to_owned(),
+        })
+    });
+    rows.collect()
+}
+
+/// Compares the stacks of a tree of calls with the walk. Returns the number of calls.
+fn tree_holds(sandbox: &Sandbox, moments: &[Moment], options: &str) -> usize {
+    let told = sandbox.ok(&format!("trace app.aft --level call --limit all {options}"));
+    let mut open: Vec<TreeRow> = Vec::new();
+    let mut calls = 0;
+    for row in tree(&told.stdout) {
+        open.retain(|outer| outer.indentation < row.indentation);
+        let t = row.t;
+        open.push(row);
+        let Some(t) = t else { continue };
+        calls += 1;
+        let stack = Vec::from_iter(open.iter().map(|frame| frame.name.as_str()));
+        let (_, all) = &moments[t as usize - 1];
+        let own = all
+            .iter()
+            .filter(|(_, is_own)| *is_own || options.contains("--code all"));
+        let walked = Vec::from_iter(own.map(|(name, _)| name.as_str()));
+        // Deeper than twenty levels, rows have the same indentation. The functions that are inlined
+        // at the call's first block follow its own.
+        let is_deep = open.last().unwrap().indentation >= 40;
+        let ends = (1..=walked.len()).any(|length| walked[..length].ends_with(&stack));
+        assert!(
+            is_deep || ends,
+            "t={t}: {stack:?}, walked {walked:?}\n{}",
+            told.stdout
+        );
+        // Without a window, the stack begins at its outermost function.
+        let is_whole = !options.contains("--from");
+        assert!(
+            is_deep || !is_whole || walked.starts_with(&stack),
+            "{stack:?}, walked {walked:?}"
+        );
+    }
+    calls
+}
+
+#[test]
+fn trees_of_calls_have_inlined_frames() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", RUST);
+    sandbox.rustc("app", "app", 2);
+    sandbox.ok("record --lens paths -o app.aft app.wasm");
+    let moments = moments(&sandbox);
+    for options in ["--code mine", "--code all"] {
+        assert!(tree_holds(&sandbox, &moments, options) > 30, "{options}");
+    }
+    let told = sandbox.ok("trace app.aft --level call --limit all").stdout;
+    let rows = |name: &str| told.matches(name).count();
+    // Consecutive calls from one place share the frames.
+    let products = rows("app::Reader::product, inlined\n");
+    assert!((1..rows("  app::digit\n")).contains(&products), "{told}");
+    // Backward, the inlined caller is beside the call.
+    let told = sandbox.ok("trace app.aft --level call --limit all --reverse");
+    assert!(
+        told.stdout
+            .contains("app::digit, called by app::Reader::number (inlined)")
+    );
+
+    // The stack of one call has the same frames.
+    let told = sandbox
+        .ok("calls app.aft --function app::digit --call 1")
+        .stdout;
+    let row = |part: &str| told.lines().position(|line| line.contains(part));
+    let inlined =
+        ["number", "factor", "product"].map(|name| format!("app::Reader::{name}, inlined"));
+    let rows = [
+        "  app::digit",
+        &inlined[0],
+        &inlined[1],
+        &inlined[2],
+        "  app::Reader::sum",
+    ];
+    let rows = rows.map(|part| row(part).unwrap_or_else(|| panic!("{part}\n{told}")));
+    assert!(rows.is_sorted_by(|a, b| a + 1 == *b), "{told}");
+}
+
+/// Functions that are called by inlined functions, and end with tail calls.
+const TAIL_CALLS: &str = r#"static int sink[64];
+__attribute__((noinline)) int leaf(int n) { sink[n & 63] += n; return n > 3 ? n - 1 : n; }
+static inline int inner(int n) { int all = 0; for (int i = 0; i < n; i++) all += leaf(i); return all; }
+static inline int outer(int n) { return n % 3 ? inner(n) : inner(n / 2) + leaf(n); }
+__attribute__((noinline)) int tail(int n) { if (n < 2) return outer(n); return leaf(outer(n)); }
+static inline int around_tail(int n) { return tail(n) + 1; }
+static inline int last(int n) { return leaf(n + 2); }
+__attribute__((noinline)) int hop(int n) { sink[3] += n; return last(n); }
+static inline int around_hop(int n) { return hop(n) + 1; }
+__attribute__((export_name("run"))) int run(int n) {
+    int all = 0;
+    for (int i = 0; i < n; i++) all += around_tail(i) + around_hop(i);
+    return all;
+}
+"#;
+
+/// After a tail call, the inlined functions that are open are those of the activation around it.
+#[test]
+fn trees_of_tail_calls_have_the_inlined_frames_around_them() {
+    let Some(clang) = tools::clang() else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    let source = sandbox.write("app.c", TAIL_CALLS);
+    let out = sandbox.path("app.wasm");
+    for options in [&["-g", "-O2"][..], &["-g", "-O2", "-mtail-call"]] {
+        clang.module(options, &[&source], &["-Wl,--no-entry"], &out);
+        sandbox.ok("record --force --lens paths --invoke run -o app.aft app.wasm 9");
+        let moments = moments(&sandbox);
+        let calls = tree_holds(&sandbox, &moments, "--code all");
+        assert!(calls > 50, "{calls}");
+        let length = moments.len();
+        for from in (2..length).step_by(length / 80 + 1) {
+            tree_holds(&sandbox, &moments, &format!("--code all --from t={from}"));
+        }
+    }
+}
+
+/// JSON lists activations; the place of a call names what was inlined there.
 #[test]
 fn places_of_calls_name_the_inlined_functions() {
     let sandbox = Sandbox::new();

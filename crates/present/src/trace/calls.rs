@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
+use afterimage_profile::Source;
 use afterimage_replay::whole_path::CallEntry;
-use afterimage_wpp::{Activation, Segments};
+use afterimage_wpp::Segments;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::inlined::InlinedLevels;
 use super::json::{TraceHead, TraceRow, head, source};
 use super::text::{Functions, Indent, shown_line};
 use super::{CallSource, Scene, Stretch};
@@ -17,7 +19,7 @@ use crate::document::objects::{Function, Position};
 use crate::name::short_function;
 use crate::number::{counted, grouped};
 use crate::own::left_out;
-use crate::table::{Paint, plain, shortened};
+use crate::table::{Paint, plain, shortened, width};
 
 /// The maximum number of enclosing activations to show, counted from the innermost.
 const AROUND: usize = 8;
@@ -124,7 +126,9 @@ where
 
 /// Writes activations for people. The activations that enclose the stretch come first. Each
 /// activation has its time, the number of blocks that it and its callees executed, and its call
-/// site.
+/// site. In a tree in order of time, inlined functions that made a call are frames around it. In
+/// other lists, rows that follow a call need not belong to its frame, so the innermost inlined
+/// function is named beside the call.
 ///
 /// Returns the time at which to continue, if there are more than `limit` activations.
 ///
@@ -151,8 +155,10 @@ where
     let (mut functions, mut names) = (Functions::new(scene.names), Functions::new(scene.names));
     let mut indent = Indent::default();
 
-    let around = calls.around().to_vec();
-    let hidden = around.len().saturating_sub(AROUND);
+    let is_tree = matches!(calls, CallSource::Tree(_)) && !stretch.reverse;
+    let mut frames = InlinedLevels::default();
+    let (all, around) = calls.around(AROUND)?;
+    let hidden = all - around.len();
     if stretch.reverse {
         // The least indented activation comes last, so set the indentation from it first.
         indent.of(hidden);
@@ -166,24 +172,41 @@ where
             counted(hidden as u64, "more call")
         ),
     };
-    let mut outer = |depth: usize, indent: &mut Indent| {
-        let Activation { function, entered } = around[depth];
-        let (blanks, name) = (indent.of(depth), names.name(function));
-        let entered = grouped(entered);
+    let inlined = |out: &mut dyn Write, frames: &mut InlinedLevels, indent: &mut Indent| {
+        for (depth, caller) in frames.unwritten() {
+            let (blanks, place) = (indent.of(depth), caller.place(scene));
+            let before = format!(
+                "{:>time$}  {:>blocks$}  {:>5}  {place:PLACE$}  {:blanks$}",
+                "", "", "", ""
+            );
+            let name = caller.shown(scene.style, width(&before));
+            writeln!(out, "{before}{name}")?;
+        }
+        Ok::<_, PresentError>(())
+    };
+    let mut outer = |call: &CallEntry, blanks: usize| {
+        let (entered, name) = (grouped(call.entered), names.name(call.function));
         format!(
-            "{entered:>time$}  {:>blocks$}  {depth:>5}  {:PLACE$}  {:blanks$}{name}",
-            "…", "(open before)", ""
+            "{entered:>time$}  {:>blocks$}  {:>5}  {:PLACE$}  {:blanks$}{name}",
+            "…", call.depth, "(open before)", ""
         )
     };
-    let shown = (hidden..around.len()).filter(|&depth| scene.shows(around[depth].function));
     if !stretch.reverse {
         more(out)?;
-        for depth in shown.clone() {
-            writeln!(out, "{}", outer(depth, &mut indent))?;
+        for call in &around {
+            let depth = frames.enter(scene, call)?;
+            if scene.shows(call.function) {
+                inlined(out, &mut frames, &mut indent)?;
+                writeln!(out, "{}", outer(call, indent.of(depth)))?;
+            }
         }
     }
     let (mut written, mut others) = (0, 0);
     while let Some((number, call)) = calls.next_call()? {
+        let row = match is_tree {
+            true => frames.enter(scene, &call)?,
+            false => call.depth,
+        };
         if !scene.shows(call.function) {
             others += 1;
             continue;
@@ -198,14 +221,19 @@ where
             entered,
             left,
             site,
+            is_tail,
+            ..
         } = call;
         // A call that was still open at the end took at least this long.
         let lasted = grouped(call.blocks(length)) + if left.is_some() { " " } else { "+" };
         let site = site.map(|site| CalledAt::new(scene, site)).transpose()?;
         let CalledAt { line: place, by } = site.unwrap_or_default();
+        // A tail call was made by a function whose frame is not in the tree any more.
+        let by = if is_tree && !is_tail { "" } else { &by };
+        inlined(out, &mut frames, &mut indent)?;
         let blanks = match calls {
             CallSource::Of(..) => 0,
-            CallSource::Tree(_) => indent.of(depth),
+            CallSource::Tree(_) => indent.of(row),
         };
         let (entered, name) = (grouped(entered), functions.name(function));
         write!(
@@ -219,8 +247,9 @@ where
         writeln!(out, "{by}")?;
     }
     if stretch.reverse {
-        for depth in shown.rev() {
-            writeln!(out, "{}", outer(depth, &mut indent))?;
+        let shown = around.iter().rev();
+        for call in shown.filter(|call| scene.shows(call.function)) {
+            writeln!(out, "{}", outer(call, indent.of(call.depth)))?;
         }
         more(out)?;
     }
@@ -254,7 +283,11 @@ impl CalledAt {
             format!(", called by {name} (inlined)")
         });
         Ok(Self {
-            line: match place.end {
+            // A place in hidden code is shown as the line that led to it.
+            line: match scene
+                .own
+                .map_or(place.end, |own| own.folded.locate(place.last))
+            {
                 Some(position) => shown_line::<S>(scene, position),
                 None if !scene.shows(function) => "library code".to_owned(),
                 None => format!("{} {block}", place.offset),

@@ -6,6 +6,7 @@ use afterimage_wpp::{
 };
 
 use super::Window;
+use super::contexts::site::{STEPS, last_block};
 
 /// An activation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,12 @@ pub struct CallEntry {
     /// The function and block that made the call, or `None` for the host. After a tail call,
     /// control does not return there.
     pub site: Option<(FuncId, BlockId)>,
+    /// Whether a tail call began the activation. The caller's activation has then ended.
+    pub is_tail: bool,
+    /// The block at which the activation around this activation waits. This is the site, unless a
+    /// tail call began the activation. After a tail call, the block is `None` if it was not
+    /// searched for or not found.
+    pub within: Option<(FuncId, BlockId)>,
 }
 
 impl CallEntry {
@@ -47,6 +54,11 @@ pub struct CallTree<'a, S: Segments> {
     around: Vec<Activation>,
     /// The number of activations that may still be added.
     room: u64,
+    /// The least depth of the activations that were returned. It is initially larger than the depth
+    /// of any activation that may come first.
+    least: usize,
+    /// The number of activations that a search for the beginning of tail calls may still examine.
+    steps: usize,
 }
 
 /// The order in which activations are listed.
@@ -81,8 +93,10 @@ impl<'a, S: Segments> CallTree<'a, S> {
                 Order::Forwards(path.calls(window.first, limit)?)
             },
             cursor,
+            least: around.len() + 1,
             around,
             room: u64::MAX,
+            steps: STEPS,
         })
     }
 
@@ -107,6 +121,7 @@ impl<'a, S: Segments> CallTree<'a, S> {
         if let Some(first) = first {
             self.window.first = first;
             self.around = around(&mut self.cursor, first)?;
+            self.least = self.around.len() + 1;
             self.order = Order::Forwards(self.path.calls(first, self.limit)?);
         }
         Ok(())
@@ -116,6 +131,19 @@ impl<'a, S: Segments> CallTree<'a, S> {
     /// activation. The outermost comes first.
     pub fn around(&self) -> &[Activation] {
         &self.around
+    }
+
+    /// Returns the innermost `count` of the activations [`around`](Self::around), the outermost
+    /// first.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn innermost_around(
+        &mut self,
+        count: usize,
+    ) -> Result<Vec<CallEntry>, PathError<S::Error>> {
+        let hidden = self.around.len().saturating_sub(count);
+        open_calls(self.path, &mut self.cursor, &self.around, hidden)
     }
 
     /// Returns the next activation.
@@ -133,17 +161,28 @@ impl<'a, S: Segments> CallTree<'a, S> {
                 beginnings.previous(&mut self.cursor, self.window.first, self.limit)?
             }
         };
-        let call = begun.map(|begun| {
-            let depth = Some(begun.depth);
-            entry(
-                self.path,
-                &mut self.cursor,
-                begun.function,
-                depth,
-                begun.entered,
-            )
-        });
-        call.transpose()
+        let Some(Begun {
+            function,
+            depth,
+            entered,
+        }) = begun
+        else {
+            return Ok(None);
+        };
+        let (path, cursor) = (self.path, &mut self.cursor);
+        let mut call = entry(path, cursor, function, Some(depth), entered)?;
+        // If a tail call comes first inside an activation, the call that it replaces is before the
+        // window.
+        if call.is_tail
+            && depth < self.least
+            && matches!(self.order, Order::Forwards(_))
+            && let Some(outer) = depth.checked_sub(1)
+        {
+            let around = (outer, self.around[outer].entered);
+            call.within = last_block(path, cursor, around, entered, &mut self.steps)?;
+        }
+        self.least = self.least.min(depth);
+        Ok(Some(call))
     }
 }
 
@@ -339,13 +378,34 @@ pub fn kth_call<S: Segments>(
     let mut cursor = path.cursor();
     let call = entry(path, &mut cursor, function, None, found.time)?;
     cursor.seek(found.time)?;
-    let stack = cursor.stack()?;
-    let mut calls = Vec::with_capacity(call.depth + 1);
-    for (depth, open) in stack.iter().take(call.depth).enumerate() {
-        let outer = entry(path, &mut cursor, open.function, Some(depth), open.entered)?;
-        calls.push(outer);
+    let mut stack = cursor.stack()?;
+    stack.truncate(call.depth);
+    stack.push(Activation {
+        function,
+        entered: found.time,
+    });
+    Ok(open_calls(path, &mut cursor, &stack, 0)?)
+}
+
+/// Returns the entries for the activations of a stack, except the outermost `hidden`.
+fn open_calls<S: Segments>(
+    path: &WholePath<S>,
+    cursor: &mut Cursor<'_, S>,
+    stack: &[Activation],
+    hidden: usize,
+) -> Result<Vec<CallEntry>, PathError<S::Error>> {
+    let mut calls = Vec::with_capacity(stack.len() - hidden);
+    let mut steps = STEPS;
+    for (depth, open) in stack.iter().enumerate().skip(hidden) {
+        let mut call = entry(path, cursor, open.function, Some(depth), open.entered)?;
+        if call.is_tail
+            && let Some(outer) = depth.checked_sub(1)
+        {
+            let around = (outer, stack[outer].entered);
+            call.within = last_block(path, cursor, around, open.entered, &mut steps)?;
+        }
+        calls.push(call);
     }
-    calls.push(call);
     Ok(calls)
 }
 
@@ -371,12 +431,16 @@ fn entry<S: Segments>(
             Some(time - 1)
         },
         site: None,
+        is_tail: false,
+        within: None,
     };
     if call.depth > 0
         && let Some(before) = cursor.previous()?
     {
         let node = &path.nodes()[before.node];
         call.site = node.blocks.last().map(|&block| (node.function, block));
+        call.is_tail = call.site.is_some() && cursor.depth() > call.depth;
+        call.within = call.site.filter(|_| !call.is_tail);
     }
     Ok(call)
 }

@@ -11,7 +11,7 @@ mod activations;
 mod charges;
 mod clip;
 mod inlining;
-mod site;
+pub(super) mod site;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

@@ -63,6 +63,11 @@ impl<'a> Places<'a> {
         self.source.short_path(location.file)
     }
 
+    /// Returns the source map that finds the places.
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
     /// Returns the names of the functions inlined at an operator, the innermost first.
     pub fn inlined(&self, offset: OrigOffset) -> Vec<String> {
         inlined_names(self.source, offset)

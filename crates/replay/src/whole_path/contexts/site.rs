@@ -7,7 +7,7 @@ use super::inlining::{ChainId, Inlining};
 
 /// The maximum number of consecutive activations to examine. After a tail call, or if the caller's
 /// block was left out, calls follow each other without a block in between.
-const STEPS: usize = 100_000;
+pub(in crate::whole_path) const STEPS: usize = 100_000;
 
 /// Returns a chain for each of the outermost `count` activations that are open after `before`
 /// blocks. It is the chain of the last block that the activation executed itself.
@@ -28,25 +28,25 @@ pub(super) fn chains_before<S: Segments>(
     for (depth, open) in stack.iter().enumerate().take(count) {
         let inner = stack.get(depth + 1).map(|inner| inner.entered);
         let time = inner.map_or(before + 1, |entered| entered.min(before + 1));
-        let last = last_block(path, &mut cursor, depth, open.entered, time)?;
+        let mut steps = STEPS;
+        let last = last_block(path, &mut cursor, (depth, open.entered), time, &mut steps)?;
         chains.push(last.map_or(ChainId::ITSELF, |(f, block)| inlining.of_call(f, block)));
     }
     Ok(chains)
 }
 
 /// Returns the last block that an activation executed before `time`, at which a node begins. The
-/// activation is inside `depth` other activations and was entered at `entered`.
-fn last_block<S: Segments>(
+/// activation is inside `depth` other activations and was entered at `entered`. Each activation
+/// that is examined takes one of `steps`; when none is left, the block counts as not found.
+pub(in crate::whole_path) fn last_block<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,
-    depth: usize,
-    entered: u64,
+    (depth, entered): (usize, u64),
     mut time: u64,
+    steps: &mut usize,
 ) -> Result<Option<(FuncId, BlockId)>, PathError<S::Error>> {
-    for _ in 0..STEPS {
-        if time <= entered {
-            break;
-        }
+    while *steps > 0 && time > entered {
+        *steps -= 1;
         cursor.seek(time)?;
         let Some(visit) = cursor.previous()? else {
             break;
