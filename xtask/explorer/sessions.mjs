@@ -84,6 +84,7 @@ const sessions = {
     await hand.page.evaluate(() => { location.hash = "#view=source&at=compress.c:607%232"; });
     await settled(hand.page);
     await hand.page.locator('[aria-label="Target of s"]').click();
+    await settled(hand.page);
     await hand.sees(".members", "combinedCRC");
     await hand.press("n");
     await hand.sees(".members", "combinedCRC");
