@@ -157,6 +157,7 @@ async function walk(theme, width, height) {
   await look(page, name("help"));
   await page.keyboard.press("Escape");
   await page.keyboard.press(".");
+  await page.waitForSelector("#said");
   const link = await page.evaluate(() => navigator.clipboard.readText());
   if (!link.startsWith("afterimage explore ") || /[0-9a-f]{32}/.test(link)) wrong.push(`Copy link gives ${link}`);
   const before = await page.evaluate(() => location.hash);
@@ -261,6 +262,7 @@ async function exact(width, height) {
   if (!chosen || !(await page.locator(".why h1").innerText()).includes(`Where did ${chosen} come from?`)) wrong.push(`${at}: y does not ask about ${chosen}`);
   if (!await page.locator("#copy-link").isVisible()) wrong.push(`${at}: Copy link is not seen`);
   await page.locator("#copy-link").click();
+  await page.waitForSelector("#said");
   if (!(await page.evaluate(() => navigator.clipboard.readText())).includes("--at")) wrong.push(`${at}: Copy link copies no moment`);
   await page.locator('#nav a[href*="view=overview"]').click();
   await page.waitForSelector(".part-output .answered");
