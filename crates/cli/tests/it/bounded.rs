@@ -203,7 +203,7 @@ fn bytes_that_are_written_one_by_one_are_not_told_apart_for_ever() {
     .bounded(COMMANDS);
 }
 
-/// Of the slowest cases, this case takes the most memory.
+/// Among the slow cases, this one takes the most memory.
 #[test]
 fn most_of_memory_that_is_written_one_by_one_is_not_told_apart_for_ever() {
     let some = &[
