@@ -34,8 +34,8 @@ pub fn places<'t>(
         return Ok(());
     }
     let source = session.source_map();
-    let names = session.module().names(source);
-    let resolver = Resolver::new(session.program(), session.bytes(), &names, source);
+    let names = session.program_names();
+    let resolver = Resolver::new(session.program(), session.bytes(), names, source);
     for text in texts {
         if let Err(
             error @ (ResolveError::Name(_)

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use afterimage_program::{Module, SourceMap};
+use afterimage_program::{Module, Names, SourceMap};
 use afterimage_replay::state::{DebugError, Variables};
 use afterimage_replay::steps::OperatorCache;
 use self_cell::self_cell;
@@ -33,6 +33,7 @@ self_cell!(
 pub(crate) struct DebugInformation {
     lines: OnceLock<WithLines>,
     variables: OnceLock<WithVariables>,
+    names: OnceLock<Names>,
     /// The operators of the functions that questions were about.
     pub operators: OperatorCache,
 }
@@ -46,6 +47,12 @@ impl DebugInformation {
     ) -> &SourceMap<'_> {
         let make = || WithLines::new(Arc::clone(module), |module| read(module));
         self.lines.get_or_init(make).borrow_dependent()
+    }
+
+    /// Returns the names of the functions. The first call makes them with `read`. Demangled names
+    /// are kept.
+    pub fn names(&self, read: impl FnOnce() -> Names) -> &Names {
+        self.names.get_or_init(read)
     }
 
     /// Returns the variables, or why there are none. Lookups are cached, so later questions are

@@ -53,10 +53,9 @@ const STACK: usize = 64;
 /// Returns an error if the recording is damaged, or `ask` fails.
 pub fn explain<R>(traced: &Session, ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>) -> Result<R> {
     let source = traced.source_map();
-    let names = traced.module().names(source);
     let values = traced.values()?;
     let source = || source;
-    ask(&Scene::new((traced, &names, &source), &values)?)
+    ask(&Scene::new((traced, &source), &values)?)
 }
 
 /// Like [`explain`], but `build` builds the values if they do not exist yet. Another thread reads
@@ -69,17 +68,14 @@ pub fn explain_with<R>(
     build: impl for<'r> FnOnce(&'r Session) -> Result<RecordedValues<'r>>,
     ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
 ) -> Result<R> {
-    // The data that the source map borrows must outlive the map.
-    let with = OnceCell::new();
     let source = || session.source_map();
     thread::scope(|scope| {
         // Without a second thread, the first code that needs the line tables reads them.
         let _ = thread::Builder::new().spawn_scoped(scope, source);
         session.ensure_path()?;
         session.stops()?;
-        let names = with.get_or_init(|| session.module().names_with(&source));
         let values = build(session)?;
-        ask(&Scene::new((session, names, &source), &values)?)
+        ask(&Scene::new((session, &source), &values)?)
     })
 }
 
@@ -92,11 +88,10 @@ pub fn explain_both<R>(
     ask: impl for<'s, 'a> FnOnce([&Scene<'s, 'a>; 2]) -> Result<R>,
 ) -> Result<R> {
     let sources = [a.source_map(), b.source_map()];
-    let names = [a.module().names(sources[0]), b.module().names(sources[1])];
     let values = [a.values()?, b.values()?];
     let (source_a, source_b) = (|| sources[0], || sources[1]);
-    let a = Scene::new((a, &names[0], &source_a), &values[0])?;
-    let b = Scene::new((b, &names[1], &source_b), &values[1])?;
+    let a = Scene::new((a, &source_a), &values[0])?;
+    let b = Scene::new((b, &source_b), &values[1])?;
     ask([&a, &b])
 }
 
@@ -106,14 +101,14 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// # Errors
     /// Returns an error if the recording is damaged.
     pub fn new(
-        (traced, names, source): (&'a Session, &'a Names, &'a dyn Fn() -> &'a SourceMap<'a>),
+        (traced, source): (&'a Session, &'a dyn Fn() -> &'a SourceMap<'a>),
         values: &'s RecordedValues<'a>,
     ) -> Result<Self> {
         let loaded = traced.module();
         let run = traced.run_from_checkpoints()?;
         Ok(Self {
             traced,
-            names,
+            names: traced.program_names(),
             source,
             types: Types::new(&loaded.program, &loaded.bytes),
             values,

@@ -33,15 +33,15 @@ pub fn with_names<R>(
     ask: impl FnOnce(NamedProgram<'_>) -> Result<R>,
 ) -> Result<R> {
     let source = session.source_map();
-    let names = session.module().names(source);
+    let names = session.program_names();
     let operators = session.operators();
     let folded = session.folded(source);
     ask(NamedProgram {
         session,
-        names: &names,
+        names,
         source,
         operators: &operators,
-        own: &OwnFunctions::new(&folded, session.program(), &names),
+        own: &OwnFunctions::new(&folded, session.program(), names),
     })
 }
 

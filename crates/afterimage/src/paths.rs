@@ -57,11 +57,11 @@ impl PathsQuery {
             return self.answer(session, |found, names| Ok(paths_document(found, names)));
         };
         let source = session.source_map();
-        let names = session.module().names(source);
-        let function = defined(session, &names, function)?;
+        let names = session.program_names();
+        let function = defined(session, names, function)?;
         let path = session.ensure_path()?;
         let shown = PathNames {
-            names: &names,
+            names,
             source,
             own: None,
             left_out: &path.segments().directory().left_out,
@@ -83,19 +83,17 @@ impl PathsQuery {
     ) -> Result<R> {
         let program = session.program();
         let source = session.source_map();
-        let names = session.module().names(source);
+        let names = session.program_names();
         let function = self.function.as_deref();
-        let function = function.map(|text| defined(session, &names, text));
+        let function = function.map(|text| defined(session, names, text));
         let function = function.transpose()?;
         let wanted = match &self.about {
-            PathsAbout::Occurrences(text) => {
-                Some(pattern(text, function, program, &names, source)?)
-            }
+            PathsAbout::Occurrences(text) => Some(pattern(text, function, program, names, source)?),
             _ => None,
         };
         let path = session.ensure_path()?;
         let folded = Folded::if_any(source, &self.code);
-        let own = OwnFunctions::new(&folded, program, &names);
+        let own = OwnFunctions::new(&folded, program, names);
         let is_own = !folded.shows_all() && function.is_none();
         let listed = Listed {
             function,
@@ -103,14 +101,14 @@ impl PathsQuery {
             top: self.top,
         };
         let shown = PathNames {
-            names: &names,
+            names,
             source,
             own: is_own.then_some(&own),
             left_out: &path.segments().directory().left_out,
         };
         if let Some(pattern) = wanted {
             let most = self.top.unwrap_or(OCCURRENCES);
-            let found = occurrences(path, pattern, most, &numbering(path), &names)?;
+            let found = occurrences(path, pattern, most, &numbering(path), names)?;
             return ask(PathsJson::Found(&found), shown);
         }
         match (&self.about, function) {

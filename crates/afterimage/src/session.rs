@@ -364,6 +364,13 @@ impl Session {
         })
     }
 
+    /// Returns the names of the program's functions. The first question reads them, and the source
+    /// map if a function has no other name.
+    pub fn program_names(&self) -> &Names {
+        let source = || self.source_map();
+        self.debug.names(|| self.module().names_with(&source))
+    }
+
     /// Returns the program's variables. The first question reads the debug information.
     ///
     /// # Errors
@@ -644,10 +651,14 @@ impl Session {
                 )));
             };
             let (source, stops) = (self.source_map(), self.stops()?);
-            let names = self.module().names(source);
             let (program, bytes) = (self.program(), self.bytes());
             ask(&Profile::new(
-                program, bytes, &counts, stops, &names, source,
+                program,
+                bytes,
+                &counts,
+                stops,
+                self.program_names(),
+                source,
             )?)
         };
         prepare().map_err(QuestionError::from)

@@ -133,7 +133,7 @@ impl StateQuery {
         At { time, op }: At,
     ) -> Result<Option<StateReport>> {
         let source = session.source_map();
-        let names = session.module().names(source);
+        let names = session.program_names();
         let folded = session.folded(source);
         let (program, bytes) = (session.program(), session.bytes());
         let bodies = Bodies::new(program, bytes);
@@ -179,7 +179,7 @@ impl StateQuery {
                 let asked = StateContext {
                     query: self,
                     session,
-                    names: &names,
+                    names,
                     source,
                     folded: &folded,
                     position: &position,
@@ -188,7 +188,7 @@ impl StateQuery {
                     variables: &variables,
                     innermost: &innermost,
                     within: op.is_some(),
-                    ahead: self.ahead(session, (&names, source), op, &innermost),
+                    ahead: self.ahead(session, (names, source), op, &innermost),
                     stack: standing.calls(&innermost, self.most()),
                     open,
                 };
@@ -256,10 +256,10 @@ fn last_own(session: &Session, time: u64) -> Result<LastOwn> {
         return Ok(LastOwn(None));
     };
     let source = session.source_map();
-    let names = session.module().names(source);
+    let names = session.program_names();
     let folded = session.folded(source);
     let program = session.program();
-    let own = OwnFunctions::new(&folded, program, &names);
+    let own = OwnFunctions::new(&folded, program, names);
     let places = Places::new(program, session.bytes(), &folded);
     let window = Window {
         first: 1,

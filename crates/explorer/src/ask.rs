@@ -468,7 +468,7 @@ impl Exchange<'_> {
         let call = call.as_deref().map(occurrence).transpose()?;
         let loaded = Loaded::of(self.session);
         let source = self.session.source_map();
-        let names = self.session.module().names(source);
+        let names = self.session.program_names();
         let id = self.named(Ok(names.find(&name, source)?))?;
         let name = names.function(id);
         let function = loaded.program.function(id);

@@ -4,10 +4,13 @@
 //! is checked. A file changed by another process is opened again, and a file that was replaced or
 //! truncated is reported.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use afterimage::Session;
 use afterimage::files;
@@ -45,9 +48,49 @@ struct Open {
     session: Session,
 }
 
+/// The maximum number of answers kept.
+const KEPT: usize = 4;
+
+/// Whole answers of which an agent saw a part, the newest first.
+#[derive(Default)]
+pub(crate) struct KeptAnswers(RefCell<VecDeque<(String, Rc<dyn Any>)>>);
+
+impl KeptAnswers {
+    /// Returns the answer to a question, which `key` identifies. If it is not kept, makes it.
+    ///
+    /// # Errors
+    /// Returns an error if `make` fails.
+    pub(crate) fn get<T: 'static>(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<Rc<T>> {
+        let known = self
+            .0
+            .borrow()
+            .iter()
+            .find(|kept| kept.0 == key)
+            .map(|kept| Rc::clone(&kept.1));
+        if let Some(known) = known.and_then(|known| known.downcast().ok()) {
+            return Ok(known);
+        }
+        let made = Rc::new(make()?);
+        let mut kept = self.0.borrow_mut();
+        kept.push_front((key.to_owned(), Rc::clone(&made) as Rc<dyn Any>));
+        kept.truncate(KEPT);
+        Ok(made)
+    }
+
+    fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+}
+
 /// Recordings that are open, the most recently used first.
 pub(crate) struct Sessions {
     open: VecDeque<Open>,
+    /// Answers about recordings that are open and have not changed.
+    kept: KeptAnswers,
     listener: Listener,
     roots: Roots,
 }
@@ -56,6 +99,7 @@ impl Sessions {
     pub(crate) fn new(roots: Roots, listener: Listener) -> Self {
         Self {
             open: VecDeque::new(),
+            kept: KeptAnswers::default(),
             listener,
             roots,
         }
@@ -63,6 +107,7 @@ impl Sessions {
 
     /// Closes all recordings.
     pub(crate) fn clear(&mut self) {
+        self.kept.clear();
         self.open.clear();
     }
 
@@ -74,7 +119,7 @@ impl Sessions {
     pub(crate) fn with<R>(
         &mut self,
         texts: &[&str],
-        ask: impl FnOnce(&[&Session]) -> Result<R>,
+        ask: impl FnOnce(&[&Session], &KeptAnswers) -> Result<R>,
     ) -> Result<R> {
         let mut paths = Vec::new();
         for text in texts {
@@ -84,7 +129,7 @@ impl Sessions {
         }
         let of = |path: &PathBuf| self.open.iter().find(|open| open.path == *path);
         let sessions = paths.iter().filter_map(of).map(|open| &open.session);
-        let answer = ask(&Vec::from_iter(sessions));
+        let answer = ask(&Vec::from_iter(sessions), &self.kept);
         // The question's own additions to the file are not foreign changes.
         for open in &mut self.open {
             if paths.contains(&open.path) {
@@ -120,6 +165,7 @@ impl Sessions {
                 }
             }
         }
+        self.kept.clear();
         let session = Session::open_with(path, self.listener.clone())?;
         let session =
             session.reading(SourcePaths::default().within(self.roots.folders().iter().cloned()));

@@ -56,18 +56,22 @@ impl Profile<'_> {
     /// return rows.
     pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
         let mut rows = Vec::new();
-        self.each(scope, |seen| {
-            let first = seen.operators.iter().find_map(|operator| operator.position);
+        let mut operators = Vec::new();
+        for (function, _, profile) in self.functions_in(scope) {
+            let mut position = self.source.declared(function.body.start);
+            if position.is_none() {
+                self.operators(function, profile, &mut operators)?;
+                position = operators.iter().find_map(|operator| operator.position);
+            }
             rows.push(FunctionRow {
-                function: seen.function.id,
-                entries: seen.profile.entries,
-                blocks: seen.profile.executed_blocks,
-                instructions: seen.profile.instructions,
-                position: self.source.declared(seen.function.body.start).or(first),
-                offset: seen.function.body.start,
+                function: function.id,
+                entries: profile.entries,
+                blocks: profile.executed_blocks,
+                instructions: profile.instructions,
+                position,
+                offset: function.body.start,
             });
-            Ok(())
-        })?;
+        }
         Ok(rows)
     }
 
@@ -268,23 +272,26 @@ impl Profile<'_> {
         mut visit: impl FnMut(VisitedFunction<'_>) -> Result<(), ProfileError>,
     ) -> Result<(), ProfileError> {
         let mut operators = Vec::new();
-        let mut visit_one = |(function, counts, profile): Counted<'_>| {
+        for (function, counts, profile) in self.functions_in(scope) {
             self.operators(function, profile, &mut operators)?;
             visit(VisitedFunction {
                 function,
                 counts,
                 profile,
                 operators: &operators,
-            })
-        };
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the functions of a scope, ascending by index.
+    fn functions_in(&self, scope: &Scope) -> Vec<Counted<'_>> {
         match scope {
-            Scope::All => self.functions().try_for_each(visit_one),
+            Scope::All => self.functions().collect(),
             Scope::Only(functions) => {
                 let functions: BTreeSet<_> = functions.iter().copied().collect();
-                functions
-                    .into_iter()
-                    .filter_map(|id| self.function(id))
-                    .try_for_each(&mut visit_one)
+                let functions = functions.into_iter();
+                functions.filter_map(|id| self.function(id)).collect()
             }
         }
     }

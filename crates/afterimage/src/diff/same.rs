@@ -70,15 +70,15 @@ pub fn same<R>(
         remark_random_numbers([a, b])?;
     }
     let sources = [a, b].map(Session::source_map);
-    let names = [a.module().names(sources[0]), b.module().names(sources[1])];
+    let names = [a, b].map(Session::program_names);
     let operators = [a, b].map(Session::operators);
     let mut lines = (None, 0);
     // Lines are compared by the numbers of their files, which are the same if the lists of files
     // are equal.
     let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
     if found.first.is_some() && query.lines && known {
-        let of_a = counts::line_counts(a, &names[0], sources[0])?;
-        let of_b = counts::line_counts(b, &names[1], sources[1])?;
+        let of_a = counts::line_counts(a, names[0], sources[0])?;
+        let of_b = counts::line_counts(b, names[1], sources[1])?;
         if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
             let (rows, known) = counts::differences(&of_a, &of_b);
             lines = (Some(rows), known);
@@ -98,7 +98,7 @@ pub fn same<R>(
     };
     let scenes = [0, 1].map(|side| StepScene {
         own: None,
-        names: &names[side],
+        names: names[side],
         operators: &operators[side],
         source: sources[side],
         memories: a.program().memories,

@@ -42,7 +42,7 @@ fn sketched([a, b]: [&Session; 2]) -> Result<[Sketched; 2]> {
 struct Version<'a> {
     session: &'a Session,
     name: String,
-    names: Names,
+    names: &'a Names,
     source: &'a SourceMap<'a>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Version<'a> {
         Self {
             session,
             name: session.at().display().to_string(),
-            names: session.module().names(source),
+            names: session.program_names(),
             source,
         }
     }
@@ -63,7 +63,7 @@ impl<'a> Version<'a> {
     fn side<'s>(&'s self, operators: &'s Operators<'s>, sketched: &'s Sketched) -> MatchSide<'s> {
         MatchSide {
             name: &self.name,
-            names: &self.names,
+            names: self.names,
             operators,
             source: self.source,
             sketched,
@@ -155,8 +155,8 @@ fn compared<T, R>(
     let version_a = Version::new(a, sources[0]);
     let version_b = Version::new(b, sources[1]);
     let same = same_names(
-        (a.program(), &version_a.names),
-        (b.program(), &version_b.names),
+        (a.program(), version_a.names),
+        (b.program(), version_b.names),
     );
     let hint = query.names.then_some(&same);
     let (found, diverging, more) = follow(a, |run_a, _| {
@@ -193,7 +193,7 @@ fn truth<'a>(version: &'a Version<'a>, sketched: &'a Sketched) -> TruthSide<'a> 
     TruthSide {
         program: version.session.program(),
         module: version.session.bytes(),
-        names: &version.names,
+        names: version.names,
         source: version.source,
         sketched,
     }

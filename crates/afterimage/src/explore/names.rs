@@ -11,7 +11,7 @@ use crate::Session;
 /// the host. Reads the debug information.
 pub(crate) fn names(session: &Session) -> Result<NamesDocument> {
     let (program, source) = (session.program(), session.source_map());
-    let names = session.module().names(source);
+    let names = session.program_names();
     let all = program.imports.len() + program.functions.len();
     let called =
         (0..all as u32).map(|function| names.function(FuncId::from_u32(function)).to_owned());

@@ -176,9 +176,9 @@ impl MemoryQuery {
     ) -> Result<MemoryReport> {
         let loaded = session.module();
         let source = session.source_map();
-        let names = loaded.names(source);
-        let at = self.moment(session, &names, source)?;
-        let (range, found) = self.bytes(session, &names, at, ensure)?;
+        let names = session.program_names();
+        let at = self.moment(session, names, source)?;
+        let (range, found) = self.bytes(session, names, at, ensure)?;
         let values = match session.values() {
             Err(RecordingError::NoValues) => None,
             values => Some(values?),
@@ -198,7 +198,7 @@ impl MemoryQuery {
         })?;
         let operators = session.operators();
         let scene = StepScene {
-            names: &names,
+            names,
             operators: &operators,
             source,
             own: None,
@@ -206,7 +206,7 @@ impl MemoryQuery {
             style: Style::default(),
         };
         let folded = session.folded(source);
-        let own = OwnLines::new(session, session.path()?, (&folded, &names));
+        let own = OwnLines::new(session, session.path()?, (&folded, names));
         let row = |access: &NearestAccess| {
             Ok::<_, anyhow::Error>(match access {
                 NearestAccess::Step(step) => {
@@ -239,7 +239,7 @@ impl MemoryQuery {
             });
         }
         let variable = found.map(|found| {
-            let value = found.value(&answer, &names);
+            let value = found.value(&answer, names);
             VariableThere {
                 value: value.as_ref().ok().cloned(),
                 unavailable: value.err(),

@@ -64,7 +64,7 @@ pub fn find<R>(
             let source = session.source_map();
             return ask(&FoundSlice {
                 session,
-                names: &session.module().names(source),
+                names: session.program_names(),
                 source,
                 scene: None,
                 saved: kept::named(session, name)?,

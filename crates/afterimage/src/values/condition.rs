@@ -87,17 +87,16 @@ impl ConditionQuery {
         let condition: Condition = text
             .parse()
             .map_err(|error| anyhow!("--where '{text}': {error}"))?;
-        let loaded = session.module();
         let source = session.source_map();
-        let names = loaded.names(source);
-        let place = named_place(session, &names, source, query)?;
+        let names = session.program_names();
+        let place = named_place(session, names, source, query)?;
         let variables = session.variables()?;
-        let first_path = first_variable(session, (&condition, &place.place), variables, &names)?;
+        let first_path = first_variable(session, (&condition, &place.place), variables, names)?;
         let Some(first_path) = first_path else {
             bail!("--where '{text}' names no variable, so it either always or never holds");
         };
         let values = session.values()?;
-        let (all, happened) = occasions(session, &values, &names, source, place.place.clone())?;
+        let (all, happened) = occasions(session, &values, names, source, place.place.clone())?;
         let count = all.count();
         let by = |time| Ok(all.by(time)?);
         let (first, last) = place.which.range(count, (&place.at, happened), by)?;
@@ -115,7 +114,7 @@ impl ConditionQuery {
                 let variables = Vec::from_iter(variables);
                 let of = (&condition, first_path);
                 changed(session, source, &variables, (line, &samples), |moments| {
-                    texts(session, &names, of, moments)
+                    texts(session, names, of, moments)
                 })?
             }
             Place::Function(_) | Place::Operator(..) | Place::Line(..) => None,
@@ -131,7 +130,7 @@ impl ConditionQuery {
             condition: &condition,
             first_path,
             place: &place.place,
-            names: &names,
+            names,
             source,
             listed,
             wanted: self.wanted,

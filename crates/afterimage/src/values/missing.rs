@@ -19,11 +19,11 @@ use crate::{Beyond, Filters, Session, SessionError};
 /// Returns an error if the program has no such place, or nothing is left.
 fn kept_values(session: &Session, filters: &Filters, beyond: Beyond) -> Result<KeptValues> {
     let source = session.source_map();
-    let names = session.module().names(source);
-    let positions = session.positions(&names, source)?;
+    let names = session.program_names();
+    let positions = session.positions(names, source)?;
     let (module, length) = (session.module(), session.path()?.length());
     let time = |text: &str| Ok(positions.time(text)?);
-    let kept = filters.values(&names, source, module, (length, beyond), time);
+    let kept = filters.values(names, source, module, (length, beyond), time);
     kept.with_context(|| session.at().display().to_string())
 }
 

@@ -29,15 +29,15 @@ impl ValuesQuery {
     pub(crate) fn answer(&self, traced: &Session) -> Result<ValuesReport> {
         let loaded = traced.module();
         let source = traced.source_map();
-        let names = loaded.names(source);
+        let names = traced.program_names();
         let folded = traced.folded(source);
         let types = Types::new(&loaded.program, &loaded.bytes);
-        let found = statements(traced, &names, source, &types, &self.at)?;
+        let found = statements(traced, names, source, &types, &self.at)?;
         let which = self.instances.named(&self.at, found.occurrence)?;
         let values = traced.values()?;
         // A number after the place selects executions that belong together.
         let named = match found.occurrence {
-            Some(_) => Some(chosen(traced, &values, (&names, source), &found, &self.at)?),
+            Some(_) => Some(chosen(traced, &values, (names, source), &found, &self.at)?),
             None => None,
         };
         let trap = traced.trap()?;
@@ -100,7 +100,7 @@ impl ValuesQuery {
             };
             let gives = rows.gives || rows.refused.is_some() || count == 0;
             let report = StatementValues {
-                function: Function::new(&names, site.function),
+                function: Function::new(names, site.function),
                 offset: site.offset.0,
                 operator: site.text.clone(),
                 source: source.locate(site.offset).map(|at| source.line(at)),

@@ -35,18 +35,18 @@ impl VariableQuery {
         let (name, query) = (self.name.as_str(), &self.values);
         let loaded = traced.module();
         let source = traced.source_map();
-        let names = loaded.names(source);
+        let names = traced.program_names();
         let path: Path = name.parse().map_err(|error: PathError| {
             anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
         })?;
-        let NamedPlace { place, which, at } = named_place(traced, &names, source, query)?;
+        let NamedPlace { place, which, at } = named_place(traced, names, source, query)?;
         let at = at.as_str();
         let line = match place {
             Place::Line(line, _) => Some(line),
             Place::Function(_) | Place::Operator(..) => None,
         };
         let local = match only_function(&place) {
-            Some(function) => wasm_local(traced, &names, function, name),
+            Some(function) => wasm_local(traced, names, function, name),
             None => None,
         };
         let variables = match local {
@@ -54,10 +54,10 @@ impl VariableQuery {
             None => Some(traced.variables()?),
         };
         if let Some(variables) = variables {
-            known(traced, variables, &path, &names, &place)?;
+            known(traced, variables, &path, names, &place)?;
         }
         let values = traced.values()?;
-        let (occasions, happened) = occasions(traced, &values, &names, source, place)?;
+        let (occasions, happened) = occasions(traced, &values, names, source, place)?;
         let count = occasions.count();
         let by = |time| Ok(occasions.by(time)?);
         let (first, last) = which.range(count, (at, happened), by)?;
@@ -95,7 +95,7 @@ impl VariableQuery {
                 bail!("--var {name}: {why}");
             }
             let more = which.of(count, first) - rows.len() as u64;
-            let instances = rows.into_iter().map(|row| instance(&names, row));
+            let instances = rows.into_iter().map(|row| instance(names, row));
             let rows = VariableRows::Instances {
                 instances: instances.collect(),
                 named: which.is_named(),

@@ -6,7 +6,7 @@ use afterimage::Session;
 use afterimage::diff::Programs;
 use afterimage::diff::same::{SameQuery, same};
 use afterimage::diff::versions::versions;
-use afterimage::present::{Render, Style};
+use afterimage::present::Style;
 use afterimage::sources::FirstOf;
 use afterimage::text::pasted;
 use anyhow::{Context, Result};
@@ -59,32 +59,44 @@ impl Question for Arguments {
         let &[a, b] = asked.sessions else {
             return None.context("diff needs two recordings");
         };
-        for session in [a, b] {
+        let whole = asked.once(|| self.whole([a, b]))?;
+        self.shown([a, b], &whole)
+    }
+}
+
+/// A whole answer, as text and as a document.
+type Whole = (String, Value);
+
+impl Arguments {
+    fn whole(&self, sessions: [&Session; 2]) -> Result<Whole> {
+        for session in sessions {
             session.ensure_inputs()?;
             session.ensure_path()?;
         }
         let rows = Some(self.limit.unwrap_or(ROWS).max(1));
-        let alike = match Programs::of([a, b]) {
+        let alike = match Programs::of(sessions) {
             Programs::Same => None,
             Programs::Alike(alike) => Some(alike),
             Programs::Versions => {
-                return versions([a, b], rows, |view| self.found([a, b], view));
+                return versions(sessions, rows, |view| {
+                    Ok((text_of(view)?, document_of(view)?))
+                });
             }
         };
-        let sources = FirstOf(vec![&**a.sources(), &**b.sources()]);
+        let sources = FirstOf(sessions.map(|session| &**session.sources()).into());
         let query = SameQuery {
             lines: true,
             top: rows,
             sources: &sources,
             style: Style::default(),
         };
-        same([a, b], alike, &query, |view| self.found([a, b], view))
+        same(sessions, alike, &query, |view| {
+            Ok((text_of(view)?, document_of(view)?))
+        })
     }
-}
 
-impl Arguments {
-    fn found(&self, sessions: [&Session; 2], view: &impl Render) -> Result<ToolResult> {
-        let mut text = text_of(view)?;
+    fn shown(&self, sessions: [&Session; 2], (text, document): &Whole) -> Result<ToolResult> {
+        let mut text = text.clone();
         // Name the recordings as the agent does.
         for (session, name) in sessions.iter().zip([&self.recording, &self.other]) {
             text = text.replace(&pasted(session.at()), &pasted(Path::new(name)));
@@ -93,14 +105,14 @@ impl Arguments {
         let lines = Vec::from_iter(text.lines());
         let offset = self.offset.min(lines.len());
         let joined = |lines: &[&str]| Ok(lines.iter().map(|line| format!("{line}\n")).collect());
-        let (shown, text) = page(&lines, offset, joined)?;
-        let until = offset + shown.len();
+        let (rows, text) = page(&lines, offset, joined)?;
+        let until = offset + rows.len();
         let totals = Totals {
             unit: "lines of the report",
-            shown: shown.len() as u64,
+            shown: rows.len() as u64,
             all: Some(lines.len() as u64),
         };
-        let mut found = ToolResult::new(document_of(view)?, text, totals);
+        let mut found = ToolResult::new(document.clone(), text, totals);
         found.more = (until < lines.len()).then(|| json!({ "offset": until }));
         // The report quotes the programs, so it may contain other commands.
         let names = [&self.recording, &self.other];

@@ -2,9 +2,7 @@
 //! time.
 
 use afterimage::memory::addresses;
-use afterimage::present::values::{
-    StatementValues, ValueRows, ValuesInstance, ValuesReport, VariableRows,
-};
+use afterimage::present::values::{StatementValues, ValueRows, ValuesInstance, ValuesReport};
 use afterimage::values::{Instances, ValuesQuery};
 use afterimage::{MemoryBytes, MemoryQuery, VariableQuery};
 use anyhow::Result;
@@ -73,25 +71,19 @@ impl Question for Arguments {
         };
         let values = ValuesQuery {
             instances,
-            limit: ROWS,
             ..ValuesQuery::new(at)
         };
         let Some(name) = &self.var else {
-            let report = asked.answered(|session| session.statement_values(&values))?;
-            return self.statements(&report, &values);
+            return self.statements(asked, &values);
         };
         let query = VariableQuery {
             name: name.clone(),
-            values,
+            values: first_of(&values, ROWS),
         };
         let mut report = asked.answered(|session| session.variable_values(&query))?;
-        // A range shows all its executions, regardless of the limit.
-        if let VariableRows::Instances { instances, .. } = &mut report.rows {
-            report.more += instances.len().saturating_sub(ROWS as usize) as u64;
-            instances.truncate(ROWS as usize);
-        }
+        report.more += beyond(&values, &query.values, report.count);
         let found = (document_of(&report)?, text_of(&report)?);
-        Ok(listed(found, "executions", &query.values))
+        Ok(listed(found, "executions", &values))
     }
 }
 
@@ -122,13 +114,35 @@ impl Arguments {
 }
 
 impl Arguments {
-    /// Shows the same executions of all statements: as many as fit, but at least one.
-    fn statements(&self, report: &ValuesReport, values: &ValuesQuery) -> Result<ToolResult> {
+    /// Shows the same executions of all executed statements: as many as fit, but at least one.
+    fn statements(&self, asked: &Subject<'_>, values: &ValuesQuery) -> Result<ToolResult> {
+        let ask = |rows| -> Result<ValuesReport> {
+            let first = first_of(values, rows);
+            let mut report = asked.answered(|session| session.statement_values(&first))?;
+            for one in &mut report.statements {
+                one.more += beyond(values, &first, one.executions);
+            }
+            Ok(report)
+        };
+        let mut report = ask(1)?;
+        let executed = report.statements.iter().filter(|one| one.executions > 0);
+        // A statement has at least two lines besides its executions.
+        let most = (BODY / executed.count().max(1)).saturating_sub(2) as u64;
+        if most > 1 {
+            report = ask(most.min(ROWS))?;
+        }
+        let never = report.statements.iter().filter(|one| one.executions == 0);
+        let mut never = never.count();
+        if never == report.statements.len() {
+            never = 0;
+        } else {
+            report.statements.retain(|one| one.executions > 0);
+        }
         let all = report.statements.iter().map(|one| shown(one) + one.more);
         let all = all.sum();
-        let mut rows = ROWS as usize;
+        let mut rows = most.clamp(1, ROWS) as usize;
         let (trimmed, cut) = loop {
-            let (trimmed, cut) = trim(report, values, rows);
+            let (trimmed, cut) = trim(&report, values, rows);
             let lines = text_of(&trimmed)?.lines().count();
             if lines <= BODY || rows == 1 {
                 break (trimmed, cut);
@@ -141,7 +155,13 @@ impl Arguments {
         };
         let count = trimmed.statements.len();
         let offset = self.offset.min(count);
-        let (statements, text) = page(&trimmed.statements, offset, |some| text_of(&of(some)))?;
+        let (statements, text) = page(&trimmed.statements, offset, |some| {
+            let mut text = text_of(&of(some))?;
+            if never > 0 {
+                text += &format!("statements here that were never executed: {never}\n");
+            }
+            Ok(text)
+        })?;
         let totals = Totals {
             unit: "executions of statements",
             shown: statements.iter().map(shown).sum(),
@@ -160,6 +180,30 @@ impl Arguments {
             rest.map(|rest| json!({ "offset": 0, "instances": rest }))
         };
         Ok(found)
+    }
+}
+
+/// Returns the question about at most `rows` of the selected executions.
+fn first_of(values: &ValuesQuery, rows: u64) -> ValuesQuery {
+    let instances = match values.instances {
+        Instances::Range(from, to) => Instances::Range(from, to.min(from.saturating_add(rows - 1))),
+        other => other,
+    };
+    ValuesQuery {
+        instances,
+        limit: rows,
+        ..values.clone()
+    }
+}
+
+/// Returns the number of selected executions after those of a question about the first of them.
+/// `count` is the number of all executions.
+fn beyond(values: &ValuesQuery, first: &ValuesQuery, count: u64) -> u64 {
+    match (values.instances, first.instances) {
+        (Instances::Range(_, last), Instances::Range(_, shown)) => {
+            last.min(count).saturating_sub(shown)
+        }
+        _ => 0,
     }
 }
 

@@ -14,6 +14,7 @@ mod state;
 mod why;
 mod why_not;
 
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use afterimage::check::Needs;
@@ -28,7 +29,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::{Next, ToolResult, failure};
 use crate::calls::{commands_as_calls, options_as_arguments};
 use crate::schemas;
-use crate::sessions::Sessions;
+use crate::sessions::{KeptAnswers, Sessions};
 
 /// A tool, as the protocol describes it.
 #[derive(Clone, Copy)]
@@ -62,12 +63,21 @@ trait Question: DeserializeOwned + JsonSchema {
 struct Subject<'a> {
     sessions: &'a [&'a Session],
     cancel: &'a AtomicBool,
+    /// The question, without the part of the answer that is shown.
+    key: &'a str,
+    kept: &'a KeptAnswers,
 }
 
 impl<'a> Subject<'a> {
     fn session(&self) -> Result<&'a Session> {
         let first = self.sessions.first();
         first.copied().context("no recording was named")
+    }
+
+    /// Returns the whole answer, made by `make`. The next calls that show other parts of it, with
+    /// another `offset`, reuse it.
+    fn once<T: 'static>(&self, make: impl FnOnce() -> Result<T>) -> Result<Rc<T>> {
+        self.kept.get(self.key, make)
     }
 
     /// Answers a question from stretches of the run if they suffice. Otherwise, builds all values
@@ -162,8 +172,16 @@ fn run<Q: Question>(
 ) -> Result<ToolResult> {
     let question: Q = serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| BadArguments(format!("{}: {error}", Q::NAME)))?;
-    sessions.with(&question.recordings(), |sessions| {
-        question.answer(&Subject { sessions, cancel })
+    let mut whole = arguments.clone();
+    whole.remove("offset");
+    let key = format!("{} {}", Q::NAME, Value::Object(whole));
+    sessions.with(&question.recordings(), |sessions, kept| {
+        question.answer(&Subject {
+            sessions,
+            cancel,
+            key: &key,
+            kept,
+        })
     })
 }
 

@@ -67,18 +67,22 @@ impl Question for Arguments {
     fn answer(&self, asked: &Subject<'_>) -> Result<ToolResult> {
         let query = self.query()?;
         let session = asked.session()?;
-        let whole = match query.depth {
-            Some(_) => asked.answered(|session| session.slice(&query))?,
-            None => {
-                session.ensure_whole_path()?;
-                session.ensure_values(asked.cancel)?;
-                session.slice(&query)?
-            }
-        };
-        let mut lines = whole.lines.clone();
-        // The sort is stable: the user's own code comes first, with its lines in their previous
-        // order.
-        lines.sort_by_key(|line| !session.code().shows(&line.source.file));
+        let whole = asked.once(|| {
+            let mut whole = match query.depth {
+                Some(_) => asked.answered(|session| session.slice(&query))?,
+                None => {
+                    session.ensure_whole_path()?;
+                    session.ensure_values(asked.cancel)?;
+                    session.slice(&query)?
+                }
+            };
+            // The sort is stable: the user's own code comes first, with its lines in their
+            // previous order.
+            let is_foreign = |line: &SliceLine| !session.code().shows(&line.source.file);
+            whole.lines.sort_by_key(is_foreign);
+            Ok(whole)
+        })?;
+        let lines = &whole.lines;
         let all = lines.len();
         let sources = session.sources();
         let title = format!(
@@ -105,12 +109,12 @@ impl Question for Arguments {
             }
             Ok(text)
         };
-        let (rows, text) = page(&lines, self.offset.min(all), show)?;
+        let (rows, text) = page(lines, self.offset.min(all), show)?;
         let until = self.offset.min(all) + rows.len();
         let report = SliceReport {
             lines: rows.to_vec(),
             statements: Vec::new(),
-            ..whole.clone()
+            ..SliceReport::clone(&whole)
         };
         let mut document = serde_json::to_value(&report)?;
         document["schema"] = json!("afterimage/slice/2");

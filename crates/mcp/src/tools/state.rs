@@ -64,9 +64,10 @@ impl Question for Arguments {
         };
         let mut view = state(&query)?;
         let mut text = text_of(&view)?;
-        // If the answer is too long, the outermost functions are left for the next call.
-        while text.lines().count() > BODY && view.report.frames.len() > 1 {
-            query.depth = view.report.frames.len() / 2;
+        // If the answer is too long, the outermost functions are left for the next call. `depth`
+        // counts the user's own functions only, so `frames` may stay longer.
+        while text.lines().count() > BODY && query.depth > 1 {
+            query.depth = query.depth.min(view.report.frames.len()).max(2) / 2;
             view = state(&query)?;
             text = text_of(&view)?;
         }

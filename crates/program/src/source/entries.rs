@@ -1,11 +1,13 @@
 //! Reads the names and extents of single debugging information entries.
 
+use std::sync::{Arc, PoisonError};
+
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, UnitOffset, UnitRef};
 
 use super::{FileId, Location, Slice, SourceMap};
 
 /// Identifies an entry by the position of its unit and the entry's offset in the unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EntryId {
     pub(super) unit: u32,
     pub(super) offset: UnitOffset,
@@ -23,13 +25,13 @@ pub(super) struct Description {
 
 impl Description {
     /// Returns the name that a linker would see or, if there is none, the name in the source.
-    pub(super) fn into_name(self) -> Option<String> {
-        self.linkage_name.or(self.name)
+    pub(super) fn name(&self) -> Option<String> {
+        self.linkage_name.clone().or_else(|| self.name.clone())
     }
 
     /// Returns the name in the source.
-    pub(super) fn into_written_name(self) -> Option<String> {
-        self.name
+    pub(super) fn written_name(&self) -> Option<String> {
+        self.name.clone()
     }
 
     /// Returns the place of the function's declaration.
@@ -61,8 +63,22 @@ impl<'a> SourceMap<'a> {
     }
 
     /// Describes a function, and follows its origin and specification. The entry that is nearest to
-    /// the instance takes precedence.
-    pub(super) fn describe(&self, entry: EntryId) -> Description {
+    /// the instance takes precedence. Each entry is read once.
+    pub(super) fn describe(&self, entry: EntryId) -> Arc<Description> {
+        let known = || {
+            self.described
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = known().get(&entry) {
+            return Arc::clone(known);
+        }
+        let description = Arc::new(self.read_description(entry));
+        known().insert(entry, Arc::clone(&description));
+        description
+    }
+
+    fn read_description(&self, entry: EntryId) -> Description {
         // Real compilers need two steps, but hostile input may contain cycles.
         const STEPS: usize = 8;
         let mut description = Description::default();

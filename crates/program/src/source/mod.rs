@@ -6,9 +6,9 @@
 //! are decoded only when inlining or names are requested. Unreadable parts are omitted and listed
 //! as warnings.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use afterimage_ids::OrigOffset;
 use gimli::{AbbreviationsCacheStrategy, EndianSlice, LittleEndian};
@@ -81,6 +81,8 @@ pub struct SourceMap<'a> {
     by_line: OnceLock<Vec<(Location, u32)>>,
     subprograms: OnceLock<subprograms::Subprograms>,
     removed_lines: OnceLock<Vec<(FileId, u32)>>,
+    /// The descriptions of functions that have been read.
+    described: Mutex<HashMap<entries::EntryId, Arc<entries::Description>>>,
 }
 
 /// Whether a file with this path is available.
@@ -148,6 +150,7 @@ impl<'a> SourceMap<'a> {
             by_line: OnceLock::new(),
             subprograms: OnceLock::new(),
             removed_lines: OnceLock::new(),
+            described: Mutex::default(),
         };
         map.settle(parts, refused);
         map

@@ -98,20 +98,20 @@ impl SourceMap<'_> {
     /// The first call reads the debugging information entries. Later calls take O(depth · log
     /// inlined calls).
     pub fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
-        self.frames(offset, Description::into_name)
+        self.frames(offset, Description::name)
     }
 
     /// Like [`inlined_frames`](Self::inlined_frames), but with names as written in the source,
     /// without their scope. Compilers include the arguments of a generic function in its name, so
     /// `branch<char>` and `branch<u8>` are different.
     pub fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
-        self.frames(offset, Description::into_written_name)
+        self.frames(offset, Description::written_name)
     }
 
     fn frames(
         &self,
         offset: OrigOffset,
-        name: impl Fn(Description) -> Option<String>,
+        name: impl Fn(&Description) -> Option<String>,
     ) -> Vec<InlinedFrame> {
         let mut location = self.locate(offset);
         let Some(function) = self.subprograms().at(offset) else {
@@ -132,7 +132,7 @@ impl SourceMap<'_> {
                 let description = self.describe(entry);
                 InlinedFrame {
                     declared: description.declared(),
-                    function: name(description),
+                    function: name(&description),
                     location: std::mem::replace(&mut location, call),
                 }
             })
@@ -224,7 +224,7 @@ impl SourceMap<'_> {
             let declared = description
                 .declared()
                 .filter(|declared| !there.contains(declared));
-            found.extend(description.into_name().zip(declared));
+            found.extend(description.name().zip(declared));
         }
         found.sort_by(|(name, at), (other, other_at)| (at, name).cmp(&(other_at, other)));
         found.dedup();
@@ -238,13 +238,13 @@ impl SourceMap<'_> {
         let all = self.subprograms();
         for function in &all.functions {
             let calls = function.calls.start as usize..function.calls.end as usize;
-            let into = self.describe(function.entry).into_name();
+            let into = self.describe(function.entry).name();
             for call in &all.calls[calls] {
                 let description = self.describe(call.entry);
                 let Some(declared) = description.declared() else {
                     continue;
                 };
-                let Some(name) = description.into_name() else {
+                let Some(name) = description.name() else {
                     continue;
                 };
                 let begins = self.locate(call.range.start);
@@ -299,8 +299,7 @@ impl SourceMap<'_> {
 
     /// Returns the linkage name of the function whose body contains an offset.
     pub fn linkage_name(&self, offset: OrigOffset) -> Option<String> {
-        self.describe(self.subprograms().at(offset)?.entry)
-            .into_name()
+        self.describe(self.subprograms().at(offset)?.entry).name()
     }
 
     /// Returns the declaration of the function whose body contains an offset.
