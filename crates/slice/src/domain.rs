@@ -19,11 +19,25 @@ pub enum Why {
     Moved,
 }
 
+/// The dependences of an execution, collected one at a time.
+pub(crate) trait Dependences<L>: Default {
+    /// Adds a dependence on something with a label other than the default.
+    fn add(&mut self, why: Why, label: L);
+
+    fn clear(&mut self);
+
+    /// Returns the labels, possibly combined.
+    fn labels(&self) -> impl Iterator<Item = L>;
+}
+
 /// A label for everything that a run computes. An execution receives its label from its dependences
 /// and passes it on to its dependents.
 pub(crate) trait Domain {
     /// The type of labels. The default is the label of an execution or value without dependences.
     type Label: Copy + Default + PartialEq + std::fmt::Debug;
+
+    /// The dependences of an execution, as far as the domain distinguishes them.
+    type On: Dependences<Self::Label>;
 
     /// Begins an execution of a node.
     fn begin(&mut self, _: &Plan) {}
@@ -37,23 +51,17 @@ pub(crate) trait Domain {
         execution: Execution,
         plan: &Plan,
         inst: usize,
-        on: &[(Why, Self::Label)],
+        on: &Self::On,
     ) -> Self::Label;
 
     /// Receives the executed end of a node with its dependences, and returns its label. The end is
     /// a call, a return or a throw.
-    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Self::Label)]) -> Self::Label;
+    fn end(&mut self, execution: Execution, plan: &Plan, on: &Self::On) -> Self::Label;
 
     /// Receives labels on which only the bytes written by an instruction, or the operands of a
     /// node's end, depend. The execution itself does not depend on them. Examples are the data
     /// copied by `memory.copy` and the arguments of a call.
-    fn takes(
-        &mut self,
-        execution: Execution,
-        plan: &Plan,
-        inst: Option<usize>,
-        on: &[(Why, Self::Label)],
-    );
+    fn takes(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>, on: &Self::On);
 
     /// Returns the label of an execution or value that depends on two executions or values with
     /// these labels.

@@ -9,7 +9,7 @@ use afterimage_wpp::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::criterion::{ExecutionQuery, Follows};
-use crate::domain::{Domain, Why};
+use crate::domain::{Dependences, Domain, Why};
 use crate::plan::Plan;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
@@ -161,35 +161,41 @@ impl Edges {
     }
 }
 
+impl Dependences<Label> for Vec<(Why, Label)> {
+    fn add(&mut self, why: Why, label: Label) {
+        // Neighbouring bytes often have the same label.
+        if self.last() != Some(&(why, label)) {
+            self.push((why, label));
+        }
+    }
+
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+
+    fn labels(&self) -> impl Iterator<Item = Label> {
+        self.iter().map(|(_, label)| *label)
+    }
+}
+
 impl Domain for Edges {
     type Label = Label;
+    type On = Vec<(Why, Label)>;
     const SKIPS: bool = false;
 
-    fn inst(
-        &mut self,
-        execution: Execution,
-        plan: &Plan,
-        inst: usize,
-        on: &[(Why, Label)],
-    ) -> Label {
+    fn inst(&mut self, execution: Execution, plan: &Plan, inst: usize, on: &Self::On) -> Label {
         let number = self.of(execution, plan, Some(inst));
         self.exercise(number, on);
         number
     }
 
-    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Label)]) -> Label {
+    fn end(&mut self, execution: Execution, plan: &Plan, on: &Self::On) -> Label {
         let number = self.of(execution, plan, None);
         self.exercise(number, on);
         number
     }
 
-    fn takes(
-        &mut self,
-        execution: Execution,
-        plan: &Plan,
-        inst: Option<usize>,
-        on: &[(Why, Label)],
-    ) {
+    fn takes(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>, on: &Self::On) {
         let number = self.of(execution, plan, inst);
         self.exercise(number, on);
     }

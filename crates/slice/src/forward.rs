@@ -8,7 +8,7 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 use crate::criterion::{Criterion, ExecutionQuery, Follows};
-use crate::domain::{Domain, Why};
+use crate::domain::{Dependences, Domain, Why};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
 use crate::plan::Plan;
@@ -47,8 +47,29 @@ impl Reached {
     }
 }
 
+/// How far to follow the dependents of an execution, before the execution itself is counted.
+#[derive(Default)]
+struct Farthest(Reach);
+
+impl Dependences<Reach> for Farthest {
+    #[inline(always)]
+    fn add(&mut self, _: Why, label: Reach) {
+        self.0 = self.0.max(label);
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.0 = Reach::NONE;
+    }
+
+    fn labels(&self) -> impl Iterator<Item = Reach> {
+        std::iter::once(self.0).filter(|reach| reach.is_some())
+    }
+}
+
 impl Domain for Reached {
     type Label = Reach;
+    type On = Farthest;
     const SKIPS: bool = true;
 
     fn begin(&mut self, plan: &Plan) {
@@ -61,36 +82,24 @@ impl Domain for Reached {
         self.mark(execution, plan, inst);
     }
 
-    fn inst(
-        &mut self,
-        execution: Execution,
-        plan: &Plan,
-        inst: usize,
-        on: &[(Why, Reach)],
-    ) -> Reach {
-        let reach = farthest(on).next();
+    fn inst(&mut self, execution: Execution, plan: &Plan, inst: usize, on: &Farthest) -> Reach {
+        let reach = on.0.next();
         if reach.is_some() {
             self.mark(execution, plan, Some(inst));
         }
         reach
     }
 
-    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Reach)]) -> Reach {
-        let reach = farthest(on).next();
+    fn end(&mut self, execution: Execution, plan: &Plan, on: &Farthest) -> Reach {
+        let reach = on.0.next();
         if reach.is_some() {
             self.mark(execution, plan, None);
         }
         reach
     }
 
-    fn takes(
-        &mut self,
-        execution: Execution,
-        plan: &Plan,
-        inst: Option<usize>,
-        on: &[(Why, Reach)],
-    ) {
-        if farthest(on).next().is_some() {
+    fn takes(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>, on: &Farthest) {
+        if on.0.next().is_some() {
             self.mark(execution, plan, inst);
         }
     }
@@ -115,11 +124,6 @@ impl Domain for Reached {
         let start = execution.start;
         self.host_read.push(HostTook { start, range });
     }
-}
-
-fn farthest(on: &[(Why, Reach)]) -> Reach {
-    let on = on.iter().map(|(_, reach)| *reach);
-    on.fold(Reach::NONE, Reach::max)
 }
 
 /// Walks forward over a run, stretch by stretch, and finds the dependents of criteria. These are

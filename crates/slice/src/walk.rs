@@ -9,7 +9,7 @@ use afterimage_wpp::Node;
 
 use crate::activation::Activation;
 use crate::criterion::{ExecutionQuery, Follows, Stored};
-use crate::domain::{Domain, Why};
+use crate::domain::{Dependences, Domain, Why};
 use crate::plan::{End, Inst, Kind, Plan};
 use crate::plans::Plans;
 use crate::shadow::Shadow;
@@ -31,7 +31,7 @@ pub(crate) struct Walk<'a, D: Domain> {
     frames: Vec<Activation<D::Label>>,
     /// The labels of the current node's registers.
     registers: Vec<D::Label>,
-    on: Vec<(Why, D::Label)>,
+    on: D::On,
     /// The labels of the decisions to execute the node's blocks.
     blocks: Vec<D::Label>,
     /// The labels of arguments, of results, or of the values of an exception.
@@ -69,7 +69,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             sizes: Vec::new(),
             frames: Vec::new(),
             registers: Vec::new(),
-            on: Vec::new(),
+            on: D::On::default(),
             blocks: Vec::new(),
             given: Vec::new(),
             call: D::Label::default(),
@@ -345,9 +345,8 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 
     fn take(&mut self, why: Why, label: D::Label) {
-        let followed = self.is_followed(why);
-        if followed && label != D::Label::default() {
-            self.on.push((why, label));
+        if label != D::Label::default() && self.is_followed(why) {
+            self.on.add(why, label);
         }
     }
 
@@ -357,9 +356,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         let (bytes, on) = (&self.bytes, &mut self.on);
         bytes.each(range, |_, label| {
-            let one = (Why::Data, label);
-            if label != D::Label::default() && on.last() != Some(&one) {
-                on.push(one);
+            if label != D::Label::default() {
+                on.add(Why::Data, label);
             }
         });
     }
@@ -409,9 +407,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         if let Some(range) = range.filter(|_| inst.kind == Kind::Load) {
             self.take_bytes(range);
         }
-        let on = std::mem::take(&mut self.on);
-        let label = self.domain.inst(execution, plan, i, &on);
-        self.on = on;
+        let label = self.domain.inst(execution, plan, i, &self.on);
         self.registers[plan.result(i)] = label;
         if inst.kind == Kind::Copy {
             let Some(&Event::Copy { from, to, .. }) = events.next() else {
@@ -436,9 +432,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.on.clear();
         self.take(Why::Control, of_block);
         self.take_operands(plan, i);
-        let on = std::mem::take(&mut self.on);
-        let label = self.domain.inst(execution, plan, i, &on);
-        self.on = on;
+        let label = self.domain.inst(execution, plan, i, &self.on);
         label
     }
 
@@ -484,9 +478,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     ) {
         self.on.clear();
         self.take_bytes(from);
-        let on = std::mem::take(&mut self.on);
-        self.domain.takes(execution, plan, Some(inst), &on);
-        self.on = on;
+        self.domain.takes(execution, plan, Some(inst), &self.on);
         let mut copied = Vec::new();
         self.bytes
             .each(from, |count, byte| copied.push((count, byte)));
@@ -552,31 +544,24 @@ impl<'a, D: Domain> Walk<'a, D> {
         let rethrows = matches!(plan.end, End::Rethrow(_));
         let mut label = D::Label::default();
         if ends {
-            let on = std::mem::take(&mut self.on);
-            label = self.domain.end(execution, plan, &on);
-            self.on = on;
+            label = self.domain.end(execution, plan, &self.on);
             self.on.clear();
             for &value in &values {
                 self.take(Why::Data, value);
             }
-            let on = std::mem::take(&mut self.on);
-            self.domain.takes(execution, plan, None, &on);
-            self.on = on;
+            self.domain.takes(execution, plan, None, &self.on);
         }
         if let Some(source) = asked {
             self.domain.criterion(execution, plan, None);
             label = source;
         }
-        let mut outputs = Vec::with_capacity(plan.outputs.len());
+        // Setting a variable changes no register.
         for &output in &plan.outputs {
             let moved = plan.moved_output(output);
             let label = self.moved(moved, output.register);
-            outputs.push((output.variable, label));
+            self.top(plan.function).set(output.variable, label);
         }
         let frame = self.top(plan.function);
-        for (variable, label) in outputs {
-            frame.set(variable, label);
-        }
         frame.returns = plan.returns;
         if ends
             && !matches!(plan.end, End::Return(_))
@@ -630,12 +615,12 @@ impl<'a, D: Domain> Walk<'a, D> {
                 Event::HostRead(range) => {
                     self.on.clear();
                     self.take_bytes(range);
-                    let on = std::mem::take(&mut self.on);
+                    let mut labels = self.on.labels().peekable();
                     if let Some((Some((execution, _)), taken)) = &mut host {
                         if let Some(plan) = self.plans.get(execution.node) {
-                            self.domain.takes(*execution, plan, None, &on);
+                            self.domain.takes(*execution, plan, None, &self.on);
                         }
-                        if !on.is_empty() {
+                        if labels.peek().is_some() {
                             let mut address = range.address;
                             self.bytes.each(range, |length, label| {
                                 if label != D::Label::default() {
@@ -649,11 +634,10 @@ impl<'a, D: Domain> Walk<'a, D> {
                                 address += length;
                             });
                         }
-                        for &(_, label) in &on {
+                        for label in labels {
                             *taken = self.domain.taken(*taken, label);
                         }
                     }
-                    self.on = on;
                 }
                 Event::HostWrite(range) => {
                     let label = self.of_host(host);
