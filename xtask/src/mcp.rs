@@ -19,8 +19,10 @@ use std::time::Duration;
 const PYTHON_CLIENT: &str = "mcp==2.3.0";
 const NODE_CLIENT: &str = "@modelcontextprotocol/inspector@2.12.0";
 
-/// The number of times that each tool is asked.
+/// The number of times that each tool is asked about the small recording.
 const TIMES: usize = 15;
+/// The number of functions to ask about in other recordings.
+const FUNCTIONS: usize = 3;
 
 /// Asks with each client, and measures the answers.
 ///
@@ -186,11 +188,11 @@ fn latencies(program: &Path, recording: &Path, calls: &Path) -> Result<()> {
             asked.push((name.to_owned(), call["arguments"].clone()));
         }
     }
-    measure(program, recording, &asked)
+    measure(program, recording, &asked, TIMES)
 }
 
-/// Measures how soon each tool answers about any recording, with the questions that the answers
-/// suggest.
+/// Measures how soon each tool answers about any recording: about its functions that executed the
+/// most instructions, and about the line of each that ran most often.
 fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
     let recording = std::path::absolute(recording)?;
     let root = recording
@@ -198,45 +200,75 @@ fn latencies_of(program: &Path, recording: &Path) -> Result<()> {
         .context("the path of the recording has no parent folder")?;
     let name = recording.file_name().context("a recording has a name")?;
     let mut client = Client::start(program, root)?;
-    let overview = client.call("overview", &json!({ "recording": name.to_string_lossy() }))?;
-    let report = &overview.document["report"];
-    let function = report["functions"][0]["name"]
-        .as_str()
-        .context("no function of the user's own was executed")?;
-    let at = format!("{function}#1");
-    let call = client.call(
-        "call",
-        &json!({ "recording": name.to_string_lossy(), "at": at }),
-    )?;
-    let line = &call.document["report"]["lines"][1];
-    let place = format!(
-        "{}:{}",
-        line["source"]["file"].as_str().unwrap_or_default(),
-        line["source"]["line"]
-    );
-    let statement = line["at"].as_str().unwrap_or(&at);
-    drop(client);
-    let asked = [
+    let mut ask = |tool: &str, mut arguments: Value| -> Result<Value> {
+        arguments["recording"] = json!(name.to_string_lossy());
+        let mut answer = client.call(tool, &arguments)?;
+        Ok(answer.document["report"].take())
+    };
+    let mut asked = vec![
         ("overview", json!({})),
-        (
-            "source",
-            json!({ "file": line["source"]["file"], "line": line["source"]["line"] }),
-        ),
-        ("find", json!({ "name": function })),
-        ("call", json!({ "at": at })),
-        ("state", json!({ "at": format!("{place}#1") })),
+        ("source", json!({})),
+        ("paths", json!({})),
+        ("paths", json!({ "hot": true })),
+        ("find", json!({ "name": "a" })),
         ("state", json!({ "at": "50%" })),
-        ("history", json!({ "at": place })),
+        ("state", json!({ "at": "end" })),
+        ("why", json!({ "stdout": 0 })),
         ("why", json!({ "stdout": "line:last" })),
-        ("why", json!({ "at": statement })),
-        ("slice", json!({ "at": format!("{place}#1"), "depth": 10 })),
-        ("paths", json!({ "function": function })),
+        ("why", json!({ "trap": true })),
+        ("diff", json!({ "other": name.to_string_lossy() })),
     ];
+    let overview = ask("overview", json!({}))?;
+    let functions = overview["functions"].as_array().into_iter().flatten();
+    for function in functions.take(FUNCTIONS) {
+        let function = function["name"].as_str().unwrap_or_default();
+        let call = ask("call", json!({ "at": format!("{function}#1") }))?;
+        asked.extend([
+            ("call", json!({ "at": format!("{function}#1") })),
+            ("call", json!({ "at": format!("{function}#last") })),
+            ("paths", json!({ "function": function })),
+        ]);
+        let lines = call["lines"].as_array().into_iter().flatten();
+        let Some(line) = lines.max_by_key(|line| line["times"].as_u64()) else {
+            continue;
+        };
+        let (file, number) = (&line["source"]["file"], &line["source"]["line"]);
+        let place = format!("{}:{number}", file.as_str().unwrap_or_default());
+        let (first, last) = (format!("{place}#1"), format!("{place}#last"));
+        asked.extend([
+            ("source", json!({ "file": file, "line": number })),
+            ("state", json!({ "at": last })),
+            ("history", json!({ "at": place })),
+            ("slice", json!({ "at": last })),
+            ("slice", json!({ "at": last, "along": "thin" })),
+            ("slice", json!({ "at": first, "forward": true })),
+        ]);
+        let state = ask("state", json!({ "at": last }))?;
+        if let Some(variable) = state["frames"][0]["variables"][0]["name"].as_str() {
+            asked.extend([
+                ("history", json!({ "at": place, "var": variable })),
+                (
+                    "find",
+                    json!({ "at": place, "where": format!("{variable} == 0") }),
+                ),
+                ("why", json!({ "at": last, "var": variable })),
+            ]);
+        }
+    }
+    // The values are built before the first question is measured.
+    ask("slice", json!({ "at": "end", "depth": 1 }))?;
+    drop(client);
+    let asked = asked.into_iter();
     let asked = asked.map(|(tool, arguments)| (tool.to_owned(), arguments));
-    measure(program, &recording, &asked)
+    measure(program, &recording, &Vec::from_iter(asked), 5)
 }
 
-fn measure(program: &Path, recording: &Path, asked: &[(String, Value)]) -> Result<()> {
+fn measure(
+    program: &Path,
+    recording: &Path,
+    asked: &[(String, Value)],
+    times: usize,
+) -> Result<()> {
     let root = recording
         .parent()
         .context("the path of the recording has no parent folder")?;
@@ -247,7 +279,7 @@ fn measure(program: &Path, recording: &Path, asked: &[(String, Value)]) -> Resul
         .into_owned();
     let mut client = Client::start(program, root)?;
     println!(
-        "\nWarm answers about {name}, each asked {TIMES} times after a first time; milliseconds.\n"
+        "\nWarm answers about {name}, each asked {times} times after a first time; milliseconds.\n"
     );
     println!("| tool | arguments | first | median | slowest |\n|---|---|--:|--:|--:|");
     for (tool, arguments) in asked {
@@ -263,17 +295,17 @@ fn measure(program: &Path, recording: &Path, asked: &[(String, Value)]) -> Resul
             );
             continue;
         }
-        let mut times = Vec::new();
-        for _ in 0..TIMES {
-            times.push(client.call(tool, &all)?.took);
+        let mut took = Vec::new();
+        for _ in 0..times {
+            took.push(client.call(tool, &all)?.took);
         }
-        times.sort_unstable();
+        took.sort_unstable();
         let shown = |time: Duration| format!("{:.1}", time.as_secs_f64() * 1000.0);
         println!(
             "| {tool} | `{arguments}` | {} | {} | {} |",
             shown(first.took),
-            shown(times[TIMES / 2]),
-            shown(times[TIMES - 1])
+            shown(took[times / 2]),
+            shown(took[times - 1])
         );
     }
     Ok(())

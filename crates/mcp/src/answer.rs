@@ -21,7 +21,7 @@ const NOTES: usize = 3;
 /// The maximum length of a line in characters; longer lines are cut.
 const WIDTH: usize = 400;
 /// The maximum number of entries in each list of a document.
-const ENTRIES: usize = 80;
+pub(crate) const ENTRIES: usize = 80;
 
 /// The marks around recorded text.
 const BEGIN: &str = "<recorded>";

@@ -603,3 +603,31 @@ fn the_parts_of_an_answer_are_the_whole_answer() {
     assert_eq!(times.sum::<u64>(), 30_000);
     server.end();
 }
+
+#[test]
+fn a_state_ends_if_one_function_fills_the_answer() {
+    let Some(clang) = clang() else { return };
+    let sandbox = Sandbox::new();
+    let variables = 0..60;
+    let variables = variables.map(|number| format!("    volatile int a{number} = {number};\n"));
+    // Below the user's function are two functions of a library.
+    let source = format!(
+        "#line 1 \"/rustc/0123/library/core/src/most.c\"\n\
+         static int inner(volatile int *of) {{ return *of + 1; }}\n\
+         static int outer(volatile int *of) {{ return inner(of) + 1; }}\n\
+         #line 1 \"many.c\"\n\
+         void _start(void) {{\n{}    a0 = outer(&a1);\n}}\n",
+        String::from_iter(variables)
+    );
+    let source = sandbox.write("many.c", &source);
+    let module = sandbox.path("many.wasm");
+    clang.module(&["-g", "-O0"], &[&source], &[], &module);
+    sandbox.ok("record -o run.aft many.wasm");
+    let [state] = &answers(&sandbox, &[("state", json!({ "at": "inner" }))])[..] else {
+        panic!("one call has one answer");
+    };
+    let text = state["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("more lines of this report"), "{text}");
+    let frames = state["structuredContent"]["report"]["frames"].as_array();
+    assert_eq!(frames.unwrap().len(), 3, "{text}");
+}

@@ -1,18 +1,19 @@
 //! Implements the tool `paths`, which shows the different paths that calls took.
 
+use afterimage::present::document::begin;
 use afterimage::present::{
-    PathNames, PathsJson, Style, TraceForm, TraceListing, Whole, found_text, hot_text, paths_json,
-    trace_counts_text, traces_text,
+    PathNames, PathsDocument, PathsJson, Style, TraceForm, TraceListing, Whole, found_text,
+    hot_text, paths_json, trace_counts_text, traces_text,
 };
 use afterimage::profile::CodeFilter;
 use afterimage::{PathsAbout, PathsQuery};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Question, Subject};
-use crate::answer::{ToolResult, Totals, page};
+use crate::answer::{ENTRIES, ToolResult, Totals, page};
 use crate::schemas;
 
 /// The subject of the question.
@@ -69,8 +70,15 @@ impl Question for Arguments {
         };
         let session = asked.session()?;
         session.ensure_path()?;
+        // A path trace may have millions of blocks, so the document has only the first of each.
+        let outlined = PathsQuery {
+            blocks: Some(ENTRIES),
+            ..query.clone()
+        };
+        let has_traces = self.function.is_some() && !self.hot;
+        let outlined = has_traces.then(|| session.paths(&outlined)).transpose()?;
         query.answer(session, |found, names| {
-            let (text, document) = self.shown(found, names)?;
+            let (text, document) = self.shown(found, names, outlined)?;
             let shown = document["rows"].as_array().map_or(0, Vec::len);
             let all = document["available"].as_u64().unwrap_or(0);
             let totals = Totals {
@@ -95,7 +103,12 @@ impl Question for Arguments {
 
 impl Arguments {
     /// Returns the rows from the offset on that fit into an answer, as text and as a document.
-    fn shown(&self, found: PathsJson<'_>, names: PathNames<'_>) -> Result<(String, Value)> {
+    fn shown(
+        &self,
+        found: PathsJson<'_>,
+        names: PathNames<'_>,
+        outlined: Option<PathsDocument>,
+    ) -> Result<(String, Value)> {
         let mut text = Vec::new();
         let style = Style::default();
         let skipped = |rows: usize| ..self.offset.min(rows);
@@ -128,7 +141,11 @@ impl Arguments {
                     Ok(String::from_utf8_lossy(&text).into_owned())
                 })?;
                 text = shown.into_bytes();
-                document(PathsJson::Traces(traces, of(rows)), names)?
+                let mut outlined = outlined.context("the beginnings of path traces")?;
+                outlined.rows = outlined.rows.drain(of(rows)).collect();
+                let mut document = Vec::new();
+                begin(&mut document, &outlined)?;
+                serde_json::from_slice(&document)?
             }
             PathsJson::Counts(counts) => {
                 let mut counts = counts.clone();
