@@ -163,6 +163,17 @@ fn each_tool_has_the_document_of_its_command() {
                     all.sort_by_key(|line| line["source"]["line"].as_u64());
                 }
             }
+            // The document has the first blocks of each path trace, not its compacted form.
+            "paths" => {
+                for compacted in ["sequences", "dictionaries"] {
+                    expected["totals"].as_object_mut().unwrap().remove(compacted);
+                }
+                for row in expected["rows"].as_array_mut().unwrap() {
+                    row.as_object_mut().unwrap().remove("steps");
+                    row["dictionary"] = json!([]);
+                    row["timestamps"] = json!([]);
+                }
+            }
             "diff" => {
                 // Both documents name the recording by the path with which it was opened.
                 for document in [&mut report, &mut expected] {
