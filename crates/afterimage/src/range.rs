@@ -1,6 +1,6 @@
 //! Counts code in a range of a run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_profile::lines::{CallLines, line_of};
@@ -16,7 +16,7 @@ use crate::trace::Bounds;
 /// Counts the code that is executed in a range. `profile` has the counts of the whole run. Counts
 /// lines only in the functions of `lines`. The path must exist.
 ///
-/// O(grammar of the range's segments + bodies of the functions), and O(body) for each line.
+/// O(grammar of the range's segments + bodies of the functions).
 pub(crate) fn range_counts(
     session: &Session,
     profile: &Profile<'_>,
@@ -30,48 +30,50 @@ pub(crate) fn range_counts(
         let counts = session.window_counts(window)?;
         let ended = ended_in(session, window)?;
         let mut functions = Vec::new();
-        let mut executed: HashMap<Line, Vec<FuncId>> = HashMap::new();
+        let mut arrivals: HashMap<Line, u64> = HashMap::new();
         let mut operators = Vec::new();
         for (function, _, whole) in profile.functions() {
             let here = in_range(function, whole, &counts, ended);
             let is_executed = here.blocks.iter().any(|(_, count)| *count > 0);
-            let mut entries = 0;
-            if is_executed {
-                let calls = path.activations(function.id)?;
-                let before = calls.rank(window.first.saturating_sub(1))?;
-                entries = calls.rank(window.last)? - before;
-            }
             if is_executed && lines.is_some_and(|scope| scope.contains(function.id)) {
                 profile.operators(function, &here, &mut operators)?;
                 let calls = CallLines::of(&operators, profile.source());
+                let mut executed = HashSet::new();
                 for operator in operators.iter().filter(|operator| operator.count > 0) {
-                    let own = line_of(operator).into_iter();
-                    for line in own.chain(calls.at(operator.op).iter().copied()) {
-                        let functions = executed.entry(line).or_default();
-                        if functions.last() != Some(&function.id) {
-                            functions.push(function.id);
-                        }
-                    }
+                    executed.extend(line_of(operator));
+                    executed.extend(calls.at(operator.op));
+                }
+                let here = positions.arrivals_in(function, window, &counts)?;
+                for line in executed {
+                    let count = here.at(line);
+                    let count = count.with_context(|| ambiguous(profile, line))?;
+                    *arrivals.entry(line).or_default() += count;
                 }
             }
             functions.push(FunctionRange {
-                entries,
+                // Nothing leads to a function's first block.
+                entries: counts.block(function.id, function.cfg.graph.root()),
                 blocks: here.blocks,
                 stop: here.stops.first().copied(),
             });
         }
-        let count = |(line, functions): (Line, Vec<FuncId>)| {
-            let count = positions.arrivals_in(line, functions.into_iter(), window, &counts)?;
-            Ok((line, count))
-        };
-        let arrivals = lines.map(|_| executed.into_iter().map(count).collect::<Result<_>>());
         Ok(RangeCounts {
             times: (window.first, window.last),
             is_end: window.last == path.length(),
             functions,
-            arrivals: arrivals.transpose()?,
+            arrivals: lines.map(|_| arrivals),
         })
     })
+}
+
+/// Returns the reason why the arrivals at a line cannot be counted in a range.
+pub(crate) fn ambiguous(profile: &Profile<'_>, line: Line) -> String {
+    format!(
+        "the arrivals at {}:{} cannot be counted in a range: a call there may return or throw to \
+         the same block; count blocks instead",
+        profile.file(line.file),
+        line.number
+    )
 }
 
 /// Returns a function's counts in a range. `ended` is the block in which the run ended, if it ended

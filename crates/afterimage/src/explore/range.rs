@@ -9,11 +9,11 @@ use afterimage_profile::walk::OperatorCount;
 use afterimage_profile::{Line, Profile, Scope};
 use afterimage_program::{BlockEnd, Function};
 use afterimage_replay::whole_path::{Window, WindowCounts};
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::Session;
 use crate::named::with_names;
-use crate::range::{ended_in, in_range};
+use crate::range::{ambiguous, ended_in, in_range};
 use crate::trace::Bounds;
 
 /// Replaces a document's counts with the counts in a stretch.
@@ -32,6 +32,7 @@ pub(super) fn bound(
             last_t: window.last,
         });
         let mut lines: HashMap<Line, InRange> = HashMap::new();
+        let mut arrivals = HashMap::new();
         let mut branches: HashMap<u32, Vec<SourceBranch>> = HashMap::new();
         let is_here = |line: Line| profile.file(line.file) == document.file;
         each_function(
@@ -59,6 +60,10 @@ pub(super) fn bound(
                 if !is_of_file {
                     return Ok(());
                 }
+                arrivals.insert(
+                    function.id,
+                    positions.arrivals_in(function, window, &counts)?,
+                );
                 for row in profile.branch_rows(&Scope::Only(vec![function.id]))? {
                     let Some(at) = row.position.filter(|at| is_here(Line::from(*at))) else {
                         continue;
@@ -83,8 +88,9 @@ pub(super) fn bound(
             if let Some(count) = &mut row.count {
                 *count = match &here {
                     Some((line, here)) => {
-                        let functions = here.functions.iter().copied();
-                        positions.arrivals_in(*line, functions, window, &counts)?
+                        let of = |function| arrivals[function].at(*line);
+                        let sum = here.functions.iter().map(of).sum::<Option<u64>>();
+                        sum.with_context(|| ambiguous(profile, *line))?
                     }
                     None => 0,
                 };

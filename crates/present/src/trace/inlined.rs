@@ -7,6 +7,7 @@ use afterimage_replay::whole_path::CallEntry;
 
 use super::Scene;
 use super::text::shown_line;
+use crate::name::short_function;
 use crate::table::{plain, shortened};
 use crate::{PresentError, Style};
 
@@ -55,7 +56,7 @@ impl InlinedCaller {
     /// Formats the function: `parse, inlined`. On a terminal, the name is shortened so that the text
     /// fits beside `used` columns, if enough room is left for a short name.
     pub(crate) fn shown(&self, style: Style, used: usize) -> String {
-        let mut name = plain(&self.name);
+        let mut name = plain(&short_function(&self.name));
         if let Some(room) = style.width {
             let room = room.saturating_sub(used + INLINED.len()).max(LEAST_NAME);
             name = shortened(&name, room, room / 2);

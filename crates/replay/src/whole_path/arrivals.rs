@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use afterimage_ids::{BlockId, EntityRef, EntitySet, FuncId, NodeId, OpId};
+use afterimage_ids::{BlockId, EdgeId, EntityRef, EntitySet, FuncId, NodeId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, Function, Program};
 use afterimage_wpp::{
     Cursor, Marking, Marks, Node, Occurrences as WppOccurrences, PathError, Segments, Visit,
@@ -96,6 +96,11 @@ impl FunctionLines {
             calls,
             arrivals,
         })
+    }
+
+    /// Returns a line of the function.
+    pub(super) fn first(&self) -> Option<Line> {
+        self.arrivals.first().map(|(line, _)| *line)
     }
 }
 
@@ -271,33 +276,104 @@ impl<'a, S: Segments> Arrivals<'a, S> {
     }
 }
 
-/// The number of arrivals at a line in a window.
-pub(super) struct ArrivalsIn<'c> {
-    pub(super) counts: &'c WindowCounts,
-    pub(super) count: u64,
-    pub(super) is_ambiguous: bool,
+/// The numbers of arrivals at a function's lines in a window.
+#[derive(Debug, Default)]
+pub struct WindowArrivals {
+    counts: HashMap<Line, u64>,
+    /// The lines for which the executed blocks do not determine the number.
+    ambiguous: HashSet<Line>,
 }
 
-impl ArrivalsIn<'_> {
-    /// Adds the arrivals of a function. `begun` is the number of its activations that begin in the
-    /// window. `stops` are the places where the run ended, if it ended in the window. Takes time
-    /// linear in the function's body and its executed edges.
-    pub(super) fn add(
-        &mut self,
-        code: &Function,
+impl WindowArrivals {
+    /// Returns the number of arrivals at a line, or `None` if the executed blocks do not determine
+    /// it.
+    pub fn at(&self, line: Line) -> Option<u64> {
+        let known = !self.ambiguous.contains(&line);
+        known.then(|| self.counts.get(&line).copied().unwrap_or(0))
+    }
+
+    /// Counts the arrivals. `stops` are the places where the run ended, if it ended in the window.
+    /// Takes time linear in the function's body and the executed edges.
+    pub(super) fn count(
+        function: &Function,
         lines: &FunctionLines,
-        line: Line,
-        begun: u64,
+        counts: &WindowCounts,
         stops: &[Stop],
-    ) {
-        let places = Places::new(code, lines, line);
-        self.count += places.counted(code.id, self.counts);
-        self.count += if places.entry { begun } else { 0 };
-        for stop in stops.iter().filter(|stop| stop.function == code.id) {
-            let inside = places.inside_of(stop.block).iter();
-            self.count -= inside.filter(|&&op| op >= stop.next).count() as u64;
+    ) -> Self {
+        let mut found = Self::default();
+        let edges = &function.cfg.edges;
+        let mut over: HashMap<(BlockId, BlockId), HashMap<Line, HashSet<EdgeId>>> =
+            HashMap::default();
+        for &(line, arrival) in &lines.arrivals {
+            match arrival {
+                // Nothing leads to a function's first block.
+                Arrival::Entry => {
+                    let begun = counts.block(function.id, function.cfg.graph.root());
+                    *found.counts.entry(line).or_default() += begun;
+                }
+                Arrival::At(op) => {
+                    let Some(block) = function.block_of(op) else {
+                        continue;
+                    };
+                    let stopped = stops.iter().filter(|stop| {
+                        stop.function == function.id && stop.block == block && op >= stop.next
+                    });
+                    let executed = counts.block(function.id, block);
+                    *found.counts.entry(line).or_default() += executed - stopped.count() as u64;
+                }
+                Arrival::Over(edge) => {
+                    let pair = (edges[edge].from, edges[edge].to);
+                    let of_line = over.entry(pair).or_default().entry(line).or_default();
+                    of_line.insert(edge);
+                }
+            }
         }
-        self.is_ambiguous |= places.ambiguous.get();
+        let mut joining: HashMap<(BlockId, BlockId), usize> = HashMap::default();
+        for (_, edge) in edges.iter() {
+            *joining.entry((edge.from, edge.to)).or_default() += 1;
+        }
+        let dispatches = |edge: &EdgeId| {
+            let from = function.cfg.graph.from(*edge);
+            matches!(function.cfg.blocks[from].kind, BlockKind::Dispatch(_))
+        };
+        let none = HashMap::default();
+        for (from, to, times) in counts.edges(function.id) {
+            // The executed blocks may be joined by several edges. An exception goes through a
+            // dispatch vertex, which the path does not contain.
+            let direct = joining.get(&(from, to)).copied().unwrap_or(0);
+            let over_direct = over.get(&(from, to)).unwrap_or(&none);
+            let mut out = function.cfg.graph.out_edges(from).iter();
+            let throws = out.any(|&edge| {
+                let to = function.cfg.graph.to(edge);
+                matches!(function.cfg.blocks[to].kind, BlockKind::Dispatch(_))
+            });
+            let caught = function.cfg.graph.in_edges(to).iter().copied();
+            let caught = caught.filter(|_| throws).find(dispatches);
+            let caught = caught.map(|edge| function.cfg.graph.from(edge));
+            let over_caught = caught.and_then(|dispatch| over.get(&(dispatch, to)));
+            let over_caught = over_caught.unwrap_or(&none);
+            let of_caught = over_caught
+                .keys()
+                .filter(|line| !over_direct.contains_key(line));
+            for &line in over_direct.keys().chain(of_caught) {
+                let arriving = over_direct.get(&line).map_or(0, HashSet::len);
+                let is_caught = caught.map(|_| over_caught.contains_key(&line));
+                let ways = [
+                    (arriving > 0).then_some(true),
+                    (arriving < direct).then_some(false),
+                    is_caught,
+                ];
+                let mut ways = ways.into_iter().flatten();
+                let first = ways.next();
+                if ways.any(|way| Some(way) != first) {
+                    found.ambiguous.insert(line);
+                }
+                if first == Some(true) {
+                    *found.counts.entry(line).or_default() += times;
+                }
+            }
+        }
+        found
     }
 }
 
@@ -347,15 +423,6 @@ impl<'a> Places<'a> {
     /// is 0, whichever block comes before.
     fn may_join(&self, to: BlockId) -> bool {
         self.entry && to == self.cfg.graph.root() || self.targets.contains(&to)
-    }
-
-    /// Returns the number of arrivals in a window, except those at the beginning of an activation.
-    fn counted(&self, function: FuncId, counts: &WindowCounts) -> u64 {
-        let inside = self.inside.iter();
-        let inside = inside.map(|(&block, ops)| counts.block(function, block) * ops.len() as u64);
-        let edges = counts.edges(function);
-        let over = edges.map(|(from, to, times)| self.over(from, to) * times);
-        inside.chain(over).sum()
     }
 
     /// Returns the condition under which a node that begins with `first` begins with an arrival.

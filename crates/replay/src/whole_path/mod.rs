@@ -18,7 +18,7 @@ mod traces;
 mod verify;
 mod window_counts;
 
-pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
+pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, WindowArrivals, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{
     Charge, Context, ContextLimits, ContextTree, Frame, InlinedFrames, Inlinee, InlineeId,

@@ -22,7 +22,7 @@
 //! right before the first operator of the line, right before the operator, or after the function's
 //! prologue. `func+0` is a function's very first operator.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ use afterimage_wpp::{MarksError, Occurrences, PathError, Segments, TargetError, 
 use thiserror::Error as ThisError;
 
 use super::arrivals::{
-    ArrivalTimes, Arrivals, ArrivalsIn, ByNodes, FunctionLines, Shared, Step, Times,
+    ArrivalTimes, Arrivals, ByNodes, FunctionLines, Shared, Step, Times, WindowArrivals,
 };
 use super::numbering::{NumberError, Numbering};
 use super::own::OwnVisits;
@@ -98,6 +98,7 @@ pub struct Positions<'a, S> {
     remarks: Option<&'a dyn Remarks>,
     /// The lines of the functions in earlier questions.
     lines: RefCell<HashMap<FuncId, Rc<FunctionLines>>>,
+    left_out: OnceCell<HashSet<FuncId>>,
 }
 
 /// The reason why a string is not a position of a run. `E` is the reason why a segment of its path
@@ -272,6 +273,7 @@ impl<'a, S: Segments> Positions<'a, S> {
             numbering: Numbering::default(),
             remarks: None,
             lines: RefCell::default(),
+            left_out: OnceCell::new(),
         }
     }
 
@@ -643,45 +645,37 @@ impl<'a, S: Segments> Positions<'a, S> {
         Ok(ArrivalTimes::new(self.path, arrivals, times, count))
     }
 
-    /// Returns the number of arrivals at a line in a window. `counts` are the counts of the window.
-    /// Takes time linear in the functions' bodies and the number of nodes, however long the window
-    /// is.
+    /// Counts the arrivals at the lines of a function in a window. `counts` are the counts of the
+    /// window. Takes time linear in the function's body and its executed edges, however long the
+    /// window is.
     ///
     /// # Errors
-    /// Returns the same errors as [`arrivals`](Self::arrivals).
+    /// Returns an error if the function's blocks were left out of the path, or if the module's
+    /// bytes do not match the program.
     pub fn arrivals_in(
         &self,
-        line: Line,
-        functions: impl Iterator<Item = FuncId>,
+        function: &Function,
         window: Window,
         counts: &WindowCounts,
-    ) -> Result<u64, PositionError<S::Error>> {
-        let what = || format!("{}:{}", self.source.path(line.file), line.number);
+    ) -> Result<WindowArrivals, PositionError<S::Error>> {
+        let lines = self.lines_of(function)?;
+        if self.numbering.lacks(function.id) || self.left_out().contains(&function.id) {
+            let line = lines.first();
+            let what = line.map(|line| format!("{}:{}", self.source.path(line.file), line.number));
+            return Err(PositionError::LeftOut(what.unwrap_or_default()));
+        }
         let is_end = window.last == self.path.length();
         let stops = if is_end { self.stops } else { &[] };
-        let mut found = ArrivalsIn {
-            counts,
-            count: 0,
-            is_ambiguous: false,
-        };
-        for function in functions {
-            let mut nodes = self.path.nodes().values();
-            if self.numbering.lacks(function)
-                || nodes.any(|node| node.left_out > 0 && node.function == function)
-            {
-                return Err(PositionError::LeftOut(what()));
-            }
-            if let Some(code) = self.program.function(function) {
-                let calls = self.path.activations(function)?;
-                let begun =
-                    calls.rank(window.last)? - calls.rank(window.first.saturating_sub(1))?;
-                found.add(code, &*self.lines_of(code)?, line, begun, stops);
-            }
-        }
-        if found.is_ambiguous {
-            return Err(PositionError::Ambiguous(what()));
-        }
-        Ok(found.count)
+        Ok(WindowArrivals::count(function, &lines, counts, stops))
+    }
+
+    /// Returns the functions with nodes that were left out of the path.
+    fn left_out(&self) -> &HashSet<FuncId> {
+        self.left_out.get_or_init(|| {
+            let nodes = self.path.nodes().values();
+            let left_out = nodes.filter(|node| node.left_out > 0);
+            left_out.map(|node| node.function).collect()
+        })
     }
 
     /// Returns the operators of a function and the arrivals at all its lines. The first call for a

@@ -335,7 +335,12 @@ fn compare(module: &[u8], seed: u64, options: Options, seen: &mut Seen) {
         assert_eq!(arrivals.time(count + 1).unwrap(), None);
         for (window, counts) in &windows {
             let functions = asked.functions().into_iter();
-            let found = positions.arrivals_in(line, functions, *window, counts);
+            let functions = functions.filter_map(|function| program.function(function));
+            let found = functions.map(|function| {
+                let all = positions.arrivals_in(function, *window, counts);
+                all.unwrap().at(line)
+            });
+            let found = found.sum::<Option<u64>>();
             let inside = times
                 .iter()
                 .filter(|&&time| window.first <= time && time <= window.last);

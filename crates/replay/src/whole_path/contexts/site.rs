@@ -5,9 +5,11 @@ use afterimage_wpp::{Cursor, PathError, Segments, WholePath};
 
 use super::inlining::{ChainId, Inlining};
 
-/// The maximum number of consecutive activations to examine. After a tail call, or if the caller's
-/// block was left out, calls follow each other without a block in between.
-pub(in crate::whole_path) const STEPS: usize = 100_000;
+/// The maximum number of open activations to read. After a tail call, or if the caller's block was
+/// left out, calls follow each other without a block in between.
+pub(in crate::whole_path) const STEPS: usize = 10_000_000;
+/// A seek takes about as long as reading this number of open activations.
+const SEEK: usize = 100;
 
 /// Returns a chain for each of the outermost `count` activations that are open after `before`
 /// blocks. It is the chain of the last block that the activation executed itself.
@@ -36,8 +38,8 @@ pub(super) fn chains_before<S: Segments>(
 }
 
 /// Returns the last block that an activation executed before `time`, at which a node begins. The
-/// activation is inside `depth` other activations and was entered at `entered`. Each activation
-/// that is examined takes one of `steps`; when none is left, the block counts as not found.
+/// activation is inside `depth` other activations and was entered at `entered`. Reading open
+/// activations takes `steps`; when none is left, the block counts as not found.
 pub(in crate::whole_path) fn last_block<S: Segments>(
     path: &WholePath<S>,
     cursor: &mut Cursor<'_, S>,
@@ -46,7 +48,7 @@ pub(in crate::whole_path) fn last_block<S: Segments>(
     steps: &mut usize,
 ) -> Result<Option<(FuncId, BlockId)>, PathError<S::Error>> {
     while *steps > 0 && time > entered {
-        *steps -= 1;
+        *steps = steps.saturating_sub(SEEK);
         cursor.seek(time)?;
         let Some(visit) = cursor.previous()? else {
             break;
@@ -56,8 +58,15 @@ pub(in crate::whole_path) fn last_block<S: Segments>(
         }
         if cursor.depth() > depth + 1 {
             // A callee has ended, so continue before its activation.
-            let stack = cursor.stack()?;
-            time = stack[depth + 1].entered;
+            let callee = if cursor.depth() == depth + 2 {
+                cursor.innermost()?.map(|callee| callee.entered)
+            } else {
+                let stack = cursor.stack()?;
+                *steps = steps.saturating_sub(stack.len());
+                stack.get(depth + 1).map(|callee| callee.entered)
+            };
+            let Some(entered) = callee else { break };
+            time = entered;
             continue;
         }
         let node = &path.nodes()[visit.node];
