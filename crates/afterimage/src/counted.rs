@@ -463,7 +463,7 @@ impl Profiled<'_> {
                 bail!(
                     "{}: {} is imported, so it has no counts; see its callers",
                     place(),
-                    self.names.function(id)
+                    self.names.short(id)
                 );
             }
         }

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         format!(
             "{}: {} is imported, so it has no graph",
             arguments.program.display(),
-            names.function(id)
+            names.short(id)
         )
     })?;
     let name = names.function(id);

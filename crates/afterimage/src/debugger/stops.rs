@@ -293,7 +293,7 @@ impl<'a> Debugger<'a> {
         Ok(match place {
             Place::Function(function) => {
                 if self.run.program.function(function).is_none() {
-                    let name = self.program.names.function(function);
+                    let name = self.program.names.short(function);
                     bail!(
                         "{name} is imported, so its calls are not part of the path; stop at its callers"
                     );

@@ -34,7 +34,7 @@ impl FlowQuery {
             let path = session.path()?;
             let id = program.function(&self.function)?;
             let Some(function) = session.program().function(id) else {
-                let name = program.names.function(id);
+                let name = program.names.short(id);
                 bail!("{name} is imported, so it has no graph");
             };
             let window = self.bounds.window(&program.positions()?)?;

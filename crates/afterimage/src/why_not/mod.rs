@@ -175,7 +175,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
         }
         location::Place::Function(function) => {
             let Some(code) = loaded.program.function(function) else {
-                let name = scene.names.function(function);
+                let name = scene.names.short(function);
                 bail!(
                     "{name} is imported, so its code is not in this module; ask about a call to it"
                 );

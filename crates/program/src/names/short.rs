@@ -37,14 +37,15 @@ pub fn without_parameters(name: &str) -> &str {
 /// Shortens a function's name to the form that people write, without types of parameters, versions
 /// of libraries, and default arguments of templates.
 pub fn short_function(name: &str) -> String {
-    let mut name = short_type(without_parameters(name));
-    while let Some(begin) = name.find("[abi:") {
-        let Some(length) = name[begin..].find(']') else {
-            break;
-        };
-        name.replace_range(begin..=begin + length, "");
+    let name = short_type(without_parameters(name));
+    let (mut short, mut rest) = (String::new(), name.as_str());
+    while let Some(begin) = rest.find("[abi:")
+        && let Some(length) = rest[begin..].find(']')
+    {
+        short += &rest[..begin];
+        rest = &rest[begin + length + 1..];
     }
-    name
+    short + rest
 }
 
 /// Returns the length of the text from an opening parenthesis to the matching closing parenthesis,
