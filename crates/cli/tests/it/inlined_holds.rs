@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OrigOffset};
-use afterimage_program::{InlinedFrame, Program, SourceMap, demangle};
+use afterimage_program::{InlinedFrame, Program, SourceMap, demangle, short_function};
 use afterimage_testkit::tools;
 use serde_json::Value;
 
@@ -427,12 +427,12 @@ fn tree_holds(sandbox: &Sandbox, moments: &[Moment], options: &str) -> usize {
         open.push(row);
         let Some(t) = t else { continue };
         calls += 1;
-        let stack = Vec::from_iter(open.iter().map(|frame| frame.name.as_str()));
+        let stack = Vec::from_iter(open.iter().map(|frame| short_function(&frame.name)));
         let (_, all) = &moments[t as usize - 1];
         let own = all
             .iter()
             .filter(|(_, is_own)| *is_own || options.contains("--code all"));
-        let walked = Vec::from_iter(own.map(|(name, _)| name.as_str()));
+        let walked = Vec::from_iter(own.map(|(name, _)| short_function(name)));
         // Deeper than twenty levels, rows have the same indentation. The functions that are inlined
         // at the call's first block follow its own.
         let is_deep = open.last().unwrap().indentation >= 40;

@@ -166,7 +166,10 @@ fn each_tool_has_the_document_of_its_command() {
             // The document has the first blocks of each path trace, not its compacted form.
             "paths" => {
                 for compacted in ["sequences", "dictionaries"] {
-                    expected["totals"].as_object_mut().unwrap().remove(compacted);
+                    expected["totals"]
+                        .as_object_mut()
+                        .unwrap()
+                        .remove(compacted);
                 }
                 for row in expected["rows"].as_array_mut().unwrap() {
                     row.as_object_mut().unwrap().remove("steps");

@@ -571,7 +571,7 @@ pub(super) fn shown_line<S>(scene: &Scene<'_, S>, position: Location) -> String 
     plain(&format!("{file}:{}", position.line))
 }
 
-/// The names of functions. Hidden characters of each name are escaped only once.
+/// The short names of functions. Hidden characters of each name are escaped only once.
 pub(super) struct Functions<'a> {
     names: &'a Names,
     known: HashMap<FuncId, String>,
@@ -589,7 +589,7 @@ impl<'a> Functions<'a> {
         let names = self.names;
         self.known
             .entry(function)
-            .or_insert_with(|| plain(names.function(function)))
+            .or_insert_with(|| plain(&names.short(function)))
     }
 }
 
