@@ -432,8 +432,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.on.clear();
         self.take(Why::Control, of_block);
         self.take_operands(plan, i);
-        let label = self.domain.inst(execution, plan, i, &self.on);
-        label
+        self.domain.inst(execution, plan, i, &self.on)
     }
 
     /// Collects the labels of an instruction's operands, except bytes of memory.
